@@ -1,0 +1,2 @@
+//! The `agent` command.
+fn main() {}

@@ -1,0 +1,200 @@
+//! [`Toolset`]: tools by unique name, in order, as a cheap value.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::context::{Dependency, State};
+use crate::tool::{Tool, ToolDefinition};
+
+/// Tools by unique name, in order. A value: every change gives a new one, clones share the tools themselves.
+///
+/// A name that comes twice is not resolved in silence: the first one stays and [`problems`](Self::problems) says so;
+/// an agent does not build from a toolset with problems.
+#[derive(Clone, Default)]
+pub struct Toolset {
+    tools: Vec<ToolsetEntry>,
+    problems: Vec<ToolsetError>,
+}
+
+#[derive(Clone)]
+struct ToolsetEntry {
+    definition: Arc<ToolDefinition>,
+    tool: Arc<dyn Tool>,
+}
+
+/// What is wrong with a toolset.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ToolsetError {
+    /// Two tools have one name.
+    #[error("two tools are named `{name}`: one from {first}, one from {second}; rename one with `#[tool(name = \"…\")]`, or leave one out with `without`")]
+    Duplicate {
+        /// The name.
+        name: String,
+        /// Where the first one comes from.
+        first: String,
+        /// Where the second one comes from.
+        second: String,
+    },
+    /// A name outside the rule.
+    #[error("`{name}` cannot name a tool ({source_text}): a name is 1 to 64 of `A-Z a-z 0-9 _ -`")]
+    Name {
+        /// The name.
+        name: String,
+        /// Where the tool comes from.
+        source_text: String,
+    },
+    /// A tool needs state that nobody provided.
+    #[error("the tool `{tool}` needs `{type_name}`: give the agent one with `.provide(…)`")]
+    MissingDependency {
+        /// The tool.
+        tool: String,
+        /// The type it needs.
+        type_name: &'static str,
+    },
+}
+
+impl Toolset {
+    /// No tools.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// All `#[tool]` functions linked into this program, sorted by name.
+    ///
+    /// A crate whose tools nobody names is not linked at all; mention it once (`use my_tools as _;`) to keep it.
+    pub fn linked() -> Self {
+        let mut functions: Vec<_> = crate::function::linked().collect();
+        functions.sort_by_key(|function| (function.name(), function.file(), function.line()));
+        functions.into_iter().fold(Self::new(), |tools, function| tools.with(function))
+    }
+
+    /// The same tools and one more, last in order.
+    pub fn with(self, tool: impl Tool + 'static) -> Self {
+        self.with_shared(Arc::new(tool))
+    }
+
+    /// The same tools and one more that is already shared.
+    pub fn with_shared(mut self, tool: Arc<dyn Tool>) -> Self {
+        let definition = Arc::new(tool.definition());
+        self.push(ToolsetEntry { definition, tool });
+        self
+    }
+
+    /// These tools, then those of `other`.
+    pub fn and(mut self, other: Self) -> Self {
+        for entry in other.tools {
+            self.push(entry);
+        }
+        self.problems.extend(other.problems);
+        self
+    }
+
+    fn push(&mut self, entry: ToolsetEntry) {
+        let definition = &entry.definition;
+        if !is_tool_name(&definition.name) {
+            let (name, source_text) = (definition.name.clone(), definition.source.to_string());
+            self.problems.push(ToolsetError::Name { name, source_text });
+        } else if let Some((first, _)) = self.get(&definition.name) {
+            self.problems.push(ToolsetError::Duplicate {
+                name: definition.name.clone(),
+                first: first.source.to_string(),
+                second: definition.source.to_string(),
+            });
+        } else {
+            self.tools.push(entry);
+        }
+    }
+
+    /// The same tools without the one of this name.
+    pub fn without(self, name: &str) -> Self {
+        self.filtered(|definition| definition.name != name)
+    }
+
+    /// Those tools that `keep` accepts. Problems of a name that is no longer there are gone too.
+    pub fn filtered(mut self, keep: impl Fn(&ToolDefinition) -> bool) -> Self {
+        self.tools.retain(|entry| keep(&entry.definition));
+        let names: Vec<String> = self.iter().map(|(definition, _)| definition.name.clone()).collect();
+        self.problems.retain(|problem| match problem {
+            ToolsetError::Duplicate { name, .. } => names.contains(name),
+            _ => true,
+        });
+        self
+    }
+
+    /// The same tools, each name with `prefix` before it.
+    pub fn prefixed(self, prefix: &str) -> Self {
+        let mut prefixed = Self { tools: Vec::new(), problems: self.problems };
+        for mut entry in self.tools {
+            let definition = Arc::make_mut(&mut entry.definition);
+            definition.name = format!("{prefix}{}", definition.name);
+            prefixed.push(entry);
+        }
+        prefixed
+    }
+
+    /// No tools and no problems.
+    pub fn cleared(self) -> Self {
+        Self::new()
+    }
+
+    /// The tool of this name, with its definition.
+    pub fn get(&self, name: &str) -> Option<(&Arc<ToolDefinition>, &Arc<dyn Tool>)> {
+        self.iter().find(|(definition, _)| definition.name == name)
+    }
+
+    /// All tools with their definitions, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Arc<ToolDefinition>, &Arc<dyn Tool>)> {
+        self.tools.iter().map(|entry| (&entry.definition, &entry.tool))
+    }
+
+    /// All definitions, in order.
+    pub fn definitions(&self) -> Vec<Arc<ToolDefinition>> {
+        self.tools.iter().map(|entry| Arc::clone(&entry.definition)).collect()
+    }
+
+    /// What each tool is called by the model and by people, in order.
+    pub fn names_and_labels(&self) -> Vec<(&str, &str)> {
+        self.iter().map(|(definition, _)| (definition.name.as_str(), definition.label.as_str())).collect()
+    }
+
+    /// How many tools there are.
+    pub fn len(&self) -> usize {
+        self.tools.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.tools.is_empty()
+    }
+
+    /// What keeps an agent from being built of these tools.
+    pub fn problems(&self) -> &[ToolsetError] {
+        &self.problems
+    }
+
+    /// The problems, and the state that tools need and `state` does not hold.
+    pub fn check(&self, state: &State) -> Result<(), ToolsetError> {
+        if let Some(problem) = self.problems.first() {
+            return Err(problem.clone());
+        }
+        for (definition, _) in self.iter() {
+            let missing = |dependency: &&Dependency| !state.provides(dependency);
+            if let Some(dependency) = definition.dependencies.iter().find(missing) {
+                let (tool, type_name) = (definition.name.clone(), dependency.type_name());
+                return Err(ToolsetError::MissingDependency { tool, type_name });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Toolset {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(|(definition, _)| &definition.name)).finish()
+    }
+}
+
+fn is_tool_name(name: &str) -> bool {
+    (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
