@@ -19,7 +19,7 @@ pub(crate) mod failure;
 const LONGEST_ERROR_BODY: usize = 64 * 1024;
 
 /// A service has this long to finish telling what is wrong.
-const ERROR_BODY_LIMIT: Duration = Duration::from_secs(10);
+const ERROR_BODY_LIMIT: Duration = Duration::from_secs(3);
 
 /// How an [`HttpClient`] connects and how long it waits. There is no limit on a whole answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
