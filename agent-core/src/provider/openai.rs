@@ -72,7 +72,8 @@ impl OpenAi {
     fn post(&self, request: &ModelRequest) -> Result<Post<'_>, ProviderError> {
         let base = self.base_url.trim().trim_end_matches('/').trim_end_matches("/chat/completions");
         let url = http::endpoint(&self.name, base, "/chat/completions")?;
-        let bearer = self.key.as_deref().filter(|key| !key.trim().is_empty()).map(|key| format!("Bearer {}", key.trim()));
+        let bearer =
+            self.key.as_deref().filter(|key| !key.trim().is_empty()).map(|key| format!("Bearer {}", key.trim()));
         let key: Vec<_> = bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
         let headers = http::headers(&self.name, &key, &self.headers)?;
         let body = request::body(request, &self.name, &self.quirks);
@@ -92,7 +93,8 @@ impl OpenAi {
         if error.kind == ErrorKind::BadRequest
             && let Some((_, advice)) = ADVICE.iter().find(|(field, _)| error.message.contains(field))
         {
-            error.message.push_str(&format!("; if this server does not know the field, set its quirk {advice}"));
+            error.message += "; if this server does not know the field, set its quirk ";
+            error.message += advice;
         }
         error
     }
@@ -182,7 +184,7 @@ impl Quirks {
 pub enum MaxTokensField {
     /// `max_tokens`, which most servers know.
     MaxTokens,
-    /// `max_completion_tokens`, which OpenAI's reasoning models want.
+    /// `max_completion_tokens`, which `OpenAI`'s reasoning models want.
     MaxCompletionTokens,
 }
 

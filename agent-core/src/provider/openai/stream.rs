@@ -149,7 +149,8 @@ impl<'a> Decoder<'a> {
 
     /// Reasoning, in whichever field it comes; the field is remembered, as only there it may be sent back.
     fn reasoning(&mut self, delta: &Value) {
-        let named = ["reasoning_content", "reasoning"].iter().find_map(|&field| Some((field, read::text(delta, field)?)));
+        let named =
+            ["reasoning_content", "reasoning"].iter().find_map(|&field| Some((field, read::text(delta, field)?)));
         let details = delta.get("reasoning_details").and_then(Value::as_array).filter(|details| !details.is_empty());
         if named.is_none() && details.is_none() {
             return;
@@ -306,22 +307,25 @@ impl Decoder<'_> {
 }
 
 /// Pieces of one detail come with the same type and number: their texts are joined, so that the whole can be sent back.
-fn merge_details(list: &mut Value, pieces: &[Value]) {
-    if !list.is_array() {
-        *list = json!([]);
+fn merge_details(details: &mut Value, pieces: &[Value]) {
+    if !details.is_array() {
+        *details = json!([]);
     }
-    let Some(list) = list.as_array_mut() else { return };
+    let Some(details) = details.as_array_mut() else { return };
     for piece in pieces {
-        let same = |last: &&mut Value| {
-            piece.get("index").is_some() && last.get("index") == piece.get("index") && last.get("type") == piece.get("type")
+        let goes_on = |last: &&mut Value| {
+            let same = |key: &str| last.get(key) == piece.get(key);
+            piece.get("index").is_some() && same("index") && same("type")
         };
-        let (Some(last), Some(fields)) = (list.last_mut().filter(same), piece.as_object()) else {
-            list.push(piece.clone());
+        let (Some(last), Some(fields)) = (details.last_mut().filter(goes_on), piece.as_object()) else {
+            details.push(piece.clone());
             continue;
         };
         for (key, value) in fields {
             match (last.get_mut(key), value) {
-                (Some(Value::String(text)), Value::String(more)) if matches!(key.as_str(), "text" | "summary" | "data") => {
+                (Some(Value::String(text)), Value::String(more))
+                    if matches!(key.as_str(), "text" | "summary" | "data") =>
+                {
                     text.push_str(more);
                 }
                 (_, Value::Null) => {}
@@ -334,7 +338,8 @@ fn merge_details(list: &mut Value, pieces: &[Value]) {
 fn read_usage(usage: &Value) -> Usage {
     let number = |key: &str| read::number(usage, key).unwrap_or_default();
     let detail = |group: &str, key: &str| usage.get(group).and_then(|group| read::number(group, key));
-    let cached = detail("prompt_tokens_details", "cached_tokens").or_else(|| read::number(usage, "prompt_cache_hit_tokens"));
+    let cached =
+        detail("prompt_tokens_details", "cached_tokens").or_else(|| read::number(usage, "prompt_cache_hit_tokens"));
     Usage {
         input: number("prompt_tokens"),
         output: number("completion_tokens"),
