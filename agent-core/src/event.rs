@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
 
 use crate::context::ProgressUpdate;
 use crate::message::{Message, ToolCall, ToolResult, Usage};
@@ -186,6 +187,22 @@ pub enum EndReason {
         /// What failed.
         error: String,
     },
+}
+
+/// Where the parts of a run put its events.
+#[derive(Clone)]
+pub(crate) struct EventSink(mpsc::UnboundedSender<AgentEvent>);
+
+impl EventSink {
+    pub(crate) fn open() -> (Self, mpsc::UnboundedReceiver<AgentEvent>) {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        (Self(sender), receiver)
+    }
+
+    pub(crate) fn emit(&self, event: AgentEvent) {
+        // Nobody listening is no failure: the run is awaited, not watched.
+        let _ = self.0.send(event);
+    }
 }
 
 mod millis {

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::context::{ContextUpdate, Dependency, ToolContext};
-use crate::message::{Content, Usage};
+use crate::context::{Dependency, ToolContext};
+use crate::message::{Content, ContextUpdate, Usage};
 
 /// Something a model can call.
 ///
