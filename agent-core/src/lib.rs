@@ -2,6 +2,7 @@
 
 pub mod context;
 pub mod message;
+pub mod schema;
 pub mod tool;
 pub mod function;
 pub mod toolset;
