@@ -142,6 +142,7 @@ impl<'a> Answer<'a> {
                 () = cancellation.cancelled() => return Received::Aborted,
                 event = stream.next() => event,
             };
+            self.events.seen().await;
             match event {
                 Some(Ok(ModelEvent::Finished { stop, model })) => {
                     self.model = model.unwrap_or_else(|| std::mem::take(&mut self.model));

@@ -121,7 +121,7 @@ async fn rule_2_13_wall_time_settles_like_an_abort() {
     check_paired(&ran.session);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn rule_2_11_every_moment_of_a_run_can_be_aborted() {
     let script = || {
         vec![
