@@ -326,13 +326,11 @@ impl Driver<'_> {
     }
 
     fn keep_partial(&mut self, partial: Option<AssistantMessage>, why: &str) -> Result<(), RunError> {
-        match partial {
-            Some(answer) => self.keep(answer).map(drop),
-            None => {
-                self.events.emit(AgentEvent::MessageDiscarded { error: why.to_owned() });
-                Ok(())
-            }
+        if let Some(answer) = partial {
+            return self.keep(answer).map(drop);
         }
+        self.events.emit(AgentEvent::MessageDiscarded { error: why.to_owned() });
+        Ok(())
     }
 
     /// Answers calls that must not run, and lets the model see why.
@@ -445,9 +443,9 @@ fn rest(stop: StopReason) -> TurnEnd {
 /// What calls of an answer that stopped like this are answered with instead of being run.
 fn not_to_be_run(stop: StopReason) -> Option<&'static str> {
     match stop {
-        StopReason::Length | StopReason::ContextFull => {
-            Some("Not run: your answer was cut at the limit of output tokens, so the arguments may be incomplete. Make the call again, shorter.")
-        }
+        StopReason::Length | StopReason::ContextFull => Some(
+            "Not run: your answer was cut at the limit of output tokens, so the arguments may be incomplete. Make the call again, shorter.",
+        ),
         StopReason::Refusal | StopReason::ContentFilter => Some("Not run: the answer was cut by the service's filter."),
         _ => None,
     }
