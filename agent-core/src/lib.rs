@@ -3,29 +3,29 @@
 //! The modules below stand in reading order: each uses only those above it.
 
 // What a conversation and a tool are.
-pub mod context;
-pub mod function;
-pub mod history;
 pub mod message;
+pub mod context;
 pub mod schema;
 pub mod tool;
+pub mod function;
 pub mod toolset;
+pub mod history;
 
 // The seams: who answers, who decides, where it is kept.
-pub mod approval;
-pub mod event;
-pub mod hooks;
-pub mod limits;
 pub mod provider;
+pub mod event;
 pub mod queue;
 pub mod session;
+pub mod approval;
+pub mod hooks;
+pub mod limits;
 
 // The loop.
-pub mod agent;
-mod execute;
-mod parts;
-pub mod run;
 mod turn;
+mod parts;
+mod execute;
+pub mod run;
+pub mod agent;
 
 pub use agent::{Agent, AgentBuilder, BuildError};
 pub use approval::{Approval, Decision};
