@@ -3,6 +3,9 @@
 pub mod context;
 pub mod message;
 pub mod tool;
+pub mod signature;
+pub mod param;
+pub mod reply;
 pub mod function;
 pub mod toolset;
 pub mod history;
@@ -10,10 +13,18 @@ pub mod provider;
 pub mod event;
 pub mod queue;
 pub mod session;
+#[doc(hidden)]
+pub mod __private;
 
+// Lets `#[tool]` name this crate the same way inside and outside of it.
+#[allow(unused_extern_crates, reason = "used only where a test of this crate defines a tool")]
+extern crate self as agent_core;
+
+pub use agent_macros::tool;
 pub use context::{CallId, CancellationToken, ContextUpdate, Dep, Progress, ProgressUpdate, ToolContext, Variables};
 pub use event::{AgentEvent, EndReason};
 pub use message::{Content, Message, Part, StopReason, ToolCall, ToolResult, Usage};
+pub use param::Inject;
 pub use provider::{ErrorKind, ModelEvent, ModelRequest, ModelSettings, Provider, ProviderError};
 pub use session::Session;
 pub use tool::{OrRetry, Tool, ToolDefinition, ToolError, ToolOutput};
