@@ -56,7 +56,8 @@ fn a_module_imports_only_from_modules_above_it() {
             let Some(place) = order.iter().position(|known| *known == module) else { continue };
             let text = read(&file);
             for (number, line) in production_lines(&text) {
-                for used in line.split("crate::").skip(1).map(leading_word) {
+                // What a `macro_rules` names through `$crate` is expanded elsewhere.
+                for used in line.replace("$crate::", "").split("crate::").skip(1).map(leading_word) {
                     if order.iter().position(|known| *known == used).is_some_and(|other| other > place) {
                         wrong.push(format!(
                             "{}:{number}: `{module}` uses `{used}`, which stands below it",
