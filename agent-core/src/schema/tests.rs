@@ -195,7 +195,7 @@ fn rule_2_3_what_could_lose_meaning_is_refused() {
         (json!({"type": "integer"}), json!("abc"), "$.x: expected an integer, got \"abc\""),
         (json!({"type": "integer"}), json!("5.5"), "$.x: expected an integer, got \"5.5\""),
         (json!({"type": "integer"}), json!(5.5), "$.x: expected an integer, got 5.5"),
-        (json!({"type": "integer"}), json!(1e300), "$.x: expected an integer, got 1e300"),
+        (json!({"type": "integer"}), json!(1e300), "$.x: expected an integer, got 1e+300"),
         (
             json!({"type": "number"}),
             json!("123456789012345678901234"),
@@ -320,7 +320,7 @@ impl Random {
 fn rule_2_3_any_schema_and_any_arguments_end_and_coercing_twice_changes_nothing() {
     let mut random = Random(7);
     let (mut fitted, mut coerced, mut refused) = (0, 0, 0);
-    for _ in 0..20_000 {
+    for _ in 0..3_000 {
         let mut schema = random.schema(3);
         if let Value::Object(keywords) = &mut schema {
             keywords.insert("$defs".to_owned(), json!({"D": random.schema(2)}));
@@ -332,5 +332,5 @@ fn rule_2_3_any_schema_and_any_arguments_end_and_coercing_twice_changes_nothing(
             _ => coerced += 1,
         }
     }
-    assert!(fitted > 500 && coerced > 100 && refused > 500, "{fitted} {coerced} {refused}");
+    assert!(fitted > 100 && coerced > 30 && refused > 100, "{fitted} {coerced} {refused}");
 }
