@@ -226,8 +226,8 @@ pub struct Slot<T> {
     name: &'static str,
     description: Option<&'static str>,
     default: Option<fn() -> T>,
-    shown_default: Option<fn() -> Value>,
-    example: Option<fn() -> Value>,
+    shown: Option<fn(&T) -> Value>,
+    example: Option<fn() -> T>,
     limits: Limits,
     declare: fn(&Self, &mut Signature),
     take: fn(&Self, &mut Call) -> Result<T, Refused>,
@@ -245,7 +245,7 @@ pub fn param<T: Param<Source>, Source>(name: &'static str) -> Slot<T> {
         name,
         description: None,
         default: None,
-        shown_default: None,
+        shown: None,
         example: None,
         limits: Limits::default(),
         declare: T::declare,
@@ -265,13 +265,19 @@ impl<T> Slot<T> {
     }
 
     /// The same slot with the value of an argument that is left out.
-    pub fn default(self, default: fn() -> T, shown: fn() -> Value) -> Self {
-        Self { default: Some(default), shown_default: Some(shown), ..self }
+    pub fn default(self, default: fn() -> T) -> Self
+    where
+        T: Shown,
+    {
+        Self { default: Some(default), shown: Some(shown), ..self }
     }
 
     /// The same slot with an example.
-    pub fn example(self, example: fn() -> Value) -> Self {
-        Self { example: Some(example), ..self }
+    pub fn example(self, example: fn() -> T) -> Self
+    where
+        T: Shown,
+    {
+        Self { example: Some(example), shown: Some(shown), ..self }
     }
 
     /// The same slot with limits.
@@ -294,11 +300,11 @@ impl<T> Slot<T> {
         if let Some(description) = self.description {
             facts.insert("description".to_owned(), description.into());
         }
-        if let Some(shown) = self.shown_default {
-            facts.insert("default".to_owned(), shown());
+        if let (Some(shown), Some(default)) = (self.shown, self.default) {
+            facts.insert("default".to_owned(), shown(&default()));
         }
-        if let Some(example) = self.example {
-            facts.insert("examples".to_owned(), Value::Array(vec![example()]));
+        if let (Some(shown), Some(example)) = (self.shown, self.example) {
+            facts.insert("examples".to_owned(), Value::Array(vec![shown(&example())]));
         }
         self.limits.describe(&mut facts);
         facts

@@ -7,7 +7,7 @@ use std::path::Path;
 use agent_core::context::State;
 use agent_core::tool::{ToolErrorKind, ToolSource};
 use agent_core::{
-    CallId, CancellationToken, Content, Dep, Inject, OrRetry, Progress, Tool, ToolContext, ToolDefinition, ToolError,
+    CallId, CancellationToken, Content, Dep, Inject, OrRetry, Progress, ToolContext, ToolDefinition, ToolError,
     ToolOutput, Toolset, tool, toolset,
 };
 use schemars::JsonSchema;

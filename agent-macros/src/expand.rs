@@ -2,7 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
-use syn::ReturnType;
+use syn::{Expr, Lit, ReturnType};
 
 use crate::attr::DefaultValue;
 use crate::check::{CheckedParam, CheckedTool};
@@ -59,13 +59,16 @@ fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
         quote_spanned!(last=> #private::param::<#owned, _>(#name))
     };
     let description = param.description.iter().map(|text| quote!(.description(#text)));
-    let default = param.default.iter().map(|default| {
-        let value = value_of(default, &owned);
-        quote!(.default(#value, || #private::shown::<#owned>(&#value())))
+    let default = param.default.iter().map(|default| match default {
+        DefaultValue::OfType(span) => quote_spanned!(*span=> .default(::core::default::Default::default)),
+        DefaultValue::Value(value) => {
+            let (value, span) = (lazily(value), ends(value).0);
+            quote_spanned!(span=> .default(#value))
+        }
     });
     let example = param.example.iter().map(|example| {
-        let value = value_of(&DefaultValue::Value(example.clone()), &owned);
-        quote!(.example(|| #private::shown::<#owned>(&#value())))
+        let (value, span) = (lazily(example), ends(example).0);
+        quote_spanned!(span=> .example(#value))
     });
     let limits = limits(param, private);
     quote! {
@@ -75,18 +78,15 @@ fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
     }
 }
 
-/// A closure that makes the default (or example) of the parameter's type.
-fn value_of(default: &DefaultValue, owned: &TokenStream) -> TokenStream {
-    match default {
-        DefaultValue::OfType(span) => {
-            quote_spanned!(*span=> (<#owned as ::core::default::Default>::default as fn() -> #owned))
-        }
-        // A text literal stands for anything a text turns into: `String`, `PathBuf`.
-        DefaultValue::Value(syn::Expr::Lit(lit)) if matches!(lit.lit, syn::Lit::Str(_)) => {
+/// A closure that makes a default or an example.
+fn lazily(value: &Expr) -> TokenStream {
+    match value {
+        // A text literal stands for whatever a text turns into: `String`, `PathBuf`.
+        Expr::Lit(lit) if matches!(lit.lit, Lit::Str(_)) => {
             let (first, _) = ends(lit);
-            quote_spanned!(first=> ((|| <#owned as ::core::convert::From<&str>>::from(#lit)) as fn() -> #owned))
+            quote_spanned!(first=> || ::core::convert::From::<&str>::from(#lit))
         }
-        DefaultValue::Value(value) => quote!(((|| #value) as fn() -> #owned)),
+        value => quote!(|| #value),
     }
 }
 
@@ -99,7 +99,7 @@ fn limits(param: &CheckedParam, private: &TokenStream) -> Option<TokenStream> {
     let (minimum, maximum) = ends.unwrap_or((&None, &None));
     let fields = [("minimum", minimum), ("maximum", maximum)].into_iter().filter_map(|(field, end)| {
         let (field, end) = (Ident::new(field, Span::call_site()), end.as_ref()?);
-        Some(quote!(#field: ::core::option::Option::Some(|| #private::shown(&(#end))),))
+        Some(quote!(#field: ::core::option::Option::Some(|| { let end = #end; #private::shown(&end) }),))
     });
     let lengths = [("min_length", min_length), ("max_length", max_length)].into_iter().filter_map(|(field, end)| {
         let (field, end) = (Ident::new(field, Span::call_site()), end?);
@@ -114,6 +114,7 @@ fn registration(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) ->
     let attributes = attributes(tool, private);
     let slots: Vec<Ident> = (0..tool.params.len()).map(slot_name).collect();
     let call = call(function, tool, private);
+    let signature = local("_signature");
     quote! {
         #private::inventory::submit! {
             #private::FunctionTool {
@@ -122,8 +123,8 @@ fn registration(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) ->
                 line: ::core::line!(),
                 attributes: #attributes,
                 identity: || #private::identity(&#ident),
-                signature: |_signature| { #(#slots().declare(_signature);)* },
-                call: |context, arguments| #call,
+                signature: |#signature| { #(#slots().declare(#signature);)* },
+                call: #call,
             }
         }
     }
@@ -179,11 +180,13 @@ fn call(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) -> TokenSt
             quote!(#private::blocking(move || { #run }).await)
         }
     };
+    let [context, arguments, call] = ["context", "arguments", "call"].map(local);
+    let mutable = (!slots.is_empty()).then(|| quote!(mut));
     quote_spanned! {ident.span()=>
-        #private::boxed(async move {
-            let mut call = #private::Call::new(context, arguments, &[#(#names),*]);
-            #(let #values = #slots().take(&mut call);)*
-            call.finish()?;
+        |#context, #arguments| #private::boxed(async move {
+            let #mutable #call = #private::Call::new(#context, #arguments, &[#(#names),*]);
+            #(let #values = #slots().take(&mut #call);)*
+            #call.finish()?;
             #(let #values = #values?;)*
             #body
         })
