@@ -4,13 +4,13 @@ use std::any::{Any, TypeId};
 use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
-use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::future::FutureExt;
 use serde_json::{Map, Value};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::context::ToolContext;
 use crate::signature::Signature;
-use crate::tool::{Effects, Tool, ToolDefinition, ToolError, ToolOutput, ToolSource};
+use crate::tool::{Effects, Tool, ToolDefinition, ToolError, ToolFuture, ToolOutput, ToolSource};
 
 /// What `#[tool]` makes of a function: constant data and three function pointers.
 #[derive(Debug)]
@@ -28,11 +28,12 @@ pub struct FunctionTool {
     /// Declares the parameters.
     pub signature: fn(&mut Signature),
     /// Runs the function.
-    pub call: fn(ToolContext, Map<String, Value>) -> BoxFuture<'static, Result<ToolOutput, ToolError>>,
+    pub call: fn(ToolContext, Map<String, Value>) -> ToolFuture<'static>,
 }
 
 /// The doc comment and the keys of `#[tool(…)]`.
 #[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each a word of its own in `#[tool(…)]`")]
 pub struct Attributes {
     /// The doc comment, or `description = "…"`.
     pub description: &'static str,
@@ -136,18 +137,14 @@ impl Tool for &'static FunctionTool {
         definition
     }
 
-    fn call(
-        &self,
-        context: ToolContext,
-        arguments: Map<String, Value>,
-    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+    fn call(&self, context: ToolContext, arguments: Map<String, Value>) -> ToolFuture<'_> {
         let call = AssertUnwindSafe((self.call)(context, arguments));
         call.catch_unwind().map(|done| done.unwrap_or_else(|panic| Err(panicked(&*panic)))).boxed()
     }
 }
 
 /// Boxes the future of a call; the bound that a future which is not `Send` meets first.
-pub fn boxed<F>(call: F) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
+pub fn boxed<F>(call: F) -> ToolFuture<'static>
 where
     F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
 {

@@ -10,6 +10,9 @@ use serde_json::{Map, Value, json};
 use crate::context::{Dependency, ToolContext};
 use crate::message::{Content, ContextUpdate, Usage};
 
+/// A call in progress.
+pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
+
 /// Something a model can call.
 ///
 /// Most tools are ordinary functions under [`#[tool]`](macro@crate::tool). Implement the trait by hand for tools whose
@@ -30,6 +33,7 @@ pub trait Tool: Send + Sync {
 
 /// What is known about a tool besides how to run it.
 #[derive(Debug, Clone, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each a word of its own in `#[tool(…)]`")]
 #[non_exhaustive]
 pub struct ToolDefinition {
     /// What the model calls it: 1 to 64 of `[A-Za-z0-9_-]`.
@@ -105,12 +109,14 @@ impl ToolDefinition {
     }
 }
 
+#[expect(clippy::ref_option, reason = "serde hands a reference to the field")]
 fn seconds<S: serde::Serializer>(timeout: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     timeout.map(|timeout| timeout.as_secs_f64()).serialize(serializer)
 }
 
 /// What a tool does to the world, as far as its author says (the Model Context Protocol's annotations).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the four annotations of the Model Context Protocol")]
 #[non_exhaustive]
 pub struct Effects {
     /// It changes nothing.

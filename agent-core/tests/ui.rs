@@ -17,7 +17,11 @@ fn rule_1_13_every_error_shows_the_fix() {
         if path.extension().is_some_and(|extension| extension == "stderr") {
             let text = std::fs::read_to_string(&path).expect("readable");
             assert_eq!(text.lines().filter(|line| line.starts_with("error")).count(), 1, "{}:\n{text}", path.display());
-            assert!(text.contains("help: ") || OWN_WORDS.iter().any(|own| path.ends_with(own)), "{}:\n{text}", path.display());
+            assert!(
+                text.contains("help: ") || OWN_WORDS.iter().any(|own| path.ends_with(own)),
+                "{}:\n{text}",
+                path.display()
+            );
             seen += 1;
         }
     }

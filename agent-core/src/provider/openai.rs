@@ -72,7 +72,8 @@ impl OpenAi {
     fn post(&self, request: &ModelRequest) -> Result<Post<'_>, ProviderError> {
         let base = self.base_url.trim().trim_end_matches('/').trim_end_matches("/chat/completions");
         let url = http::endpoint(&self.name, base, "/chat/completions")?;
-        let bearer = self.key.as_deref().filter(|key| !key.trim().is_empty()).map(|key| format!("Bearer {}", key.trim()));
+        let bearer =
+            self.key.as_deref().filter(|key| !key.trim().is_empty()).map(|key| format!("Bearer {}", key.trim()));
         let key: Vec<_> = bearer.iter().map(|bearer| ("authorization", bearer.as_str())).collect();
         let headers = http::headers(&self.name, &key, &self.headers)?;
         let body = request::body(request, &self.name, &self.quirks);

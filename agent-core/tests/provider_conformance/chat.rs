@@ -42,7 +42,8 @@ async fn calls(pieces: &[Value]) -> Vec<String> {
 
 fn piece(index: impl Into<Value>, id: impl Into<Value>, name: impl Into<Value>, arguments: impl Into<Value>) -> Value {
     let mut piece = json!({"type": "function", "function": {}});
-    for (holder, key, value) in [("", "index", index.into()), ("", "id", id.into()), ("function", "name", name.into())] {
+    for (holder, key, value) in [("", "index", index.into()), ("", "id", id.into()), ("function", "name", name.into())]
+    {
         match (value, holder) {
             (Value::Null, _) => {}
             (value, "") => piece[key] = value,
@@ -66,10 +67,16 @@ async fn c1_empty_choices_first_between_and_last() {
     let text = |text: &str| data(&json!({"choices": [{"delta": {"content": text}}], "usage": null}));
     let finish = data(&json!({"choices": [{"delta": {}, "finish_reason": "stop"}]}));
     let usage = |n: u64| data(&json!({"choices": [], "usage": {"prompt_tokens": n, "completion_tokens": n}}));
-    let body = [&empty, &text("Hel"), &usage(1), &empty, &text("lo"), &finish, &usage(7), "data: [DONE]\n\n"].map(String::from).concat();
+    let body = [&empty, &text("Hel"), &usage(1), &empty, &text("lo"), &finish, &usage(7), "data: [DONE]\n\n"]
+        .map(String::from)
+        .concat();
     let answer = answer_to(body).await;
     assert_eq!((answer.text().as_str(), answer.stop), ("Hello", Some(StopReason::EndTurn)));
-    assert_eq!(answer.usage, Usage { input: 7, output: 7, ..Usage::default() }, "the last figures count, and are not added up");
+    assert_eq!(
+        answer.usage,
+        Usage { input: 7, output: 7, ..Usage::default() },
+        "the last figures count, and are not added up"
+    );
 }
 
 #[tokio::test]
@@ -107,7 +114,12 @@ async fn c2_nothing_is_nothing() {
 
 #[tokio::test]
 async fn c3_no_index() {
-    let pieces = [piece(NONE, "x", "read", ""), piece(NONE, NONE, NONE, A), piece(NONE, "y", "read", ""), piece(NONE, NONE, NONE, B)];
+    let pieces = [
+        piece(NONE, "x", "read", ""),
+        piece(NONE, NONE, NONE, A),
+        piece(NONE, "y", "read", ""),
+        piece(NONE, NONE, NONE, B),
+    ];
     assert_eq!(calls(&pieces).await, ["read(a)", "read(b)"]);
 }
 
@@ -126,7 +138,8 @@ async fn c3_indexes_that_start_at_one_have_gaps_or_are_text() {
 
 #[tokio::test]
 async fn c3_two_calls_on_one_index() {
-    let pieces = [piece(0, "x", "read", ""), piece(0, "x", NONE, A), piece(0, "y", "edit", ""), piece(0, NONE, NONE, B)];
+    let pieces =
+        [piece(0, "x", "read", ""), piece(0, "x", NONE, A), piece(0, "y", "edit", ""), piece(0, NONE, NONE, B)];
     assert_eq!(calls(&pieces).await, ["read(a)", "edit(b)"]);
 }
 
@@ -140,9 +153,11 @@ async fn c3_one_call_whose_index_changes() {
 
 #[tokio::test]
 async fn c4_ids_missing_late_empty_or_repeated() {
-    let missing = [piece(0, NONE, "read", ""), piece(0, NONE, NONE, A), piece(1, NONE, "read", ""), piece(1, NONE, NONE, B)];
+    let missing =
+        [piece(0, NONE, "read", ""), piece(0, NONE, NONE, A), piece(1, NONE, "read", ""), piece(1, NONE, NONE, B)];
     let empty = [piece(0, "x", "read", ""), piece(0, "", "", A), piece(1, "y", "read", ""), piece(1, "", "", B)];
-    let repeated = [piece(0, "x", "read", ""), piece(0, "x", "read", A), piece(1, "y", "read", ""), piece(1, "y", "read", B)];
+    let repeated =
+        [piece(0, "x", "read", ""), piece(0, "x", "read", A), piece(1, "y", "read", ""), piece(1, "y", "read", B)];
     let late = [piece(0, NONE, "read", ""), piece(0, "x", NONE, A), piece(1, NONE, "read", ""), piece(1, "y", NONE, B)];
     for pieces in [missing, empty, repeated, late] {
         assert_eq!(calls(&pieces).await, ["read(a)", "read(b)"], "{pieces:#?}");
@@ -204,8 +219,16 @@ async fn c7_the_content_decides_not_the_word() {
     }
     let none = [json!(""), NONE];
     for word in none {
-        assert_eq!(answer_to(stream(std::slice::from_ref(&call), &word)).await.stop, Some(StopReason::ToolCalls), "{word}");
-        assert_eq!(answer_to(stream(&[json!({"content": "x"})], &word)).await.stop, Some(StopReason::EndTurn), "{word}");
+        assert_eq!(
+            answer_to(stream(std::slice::from_ref(&call), &word)).await.stop,
+            Some(StopReason::ToolCalls),
+            "{word}"
+        );
+        assert_eq!(
+            answer_to(stream(&[json!({"content": "x"})], &word)).await.stop,
+            Some(StopReason::EndTurn),
+            "{word}"
+        );
         assert_eq!(answer_to(stream(&[], &word)).await.failure().kind, ErrorKind::Cut, "{word}: nothing at all");
     }
 }
@@ -225,7 +248,8 @@ async fn c7_length_filter_and_failures() {
 
 #[tokio::test]
 async fn c7_data_behind_the_reason_still_counts() {
-    let text = |text: &str, reason: &str| data(&json!({"choices": [{"delta": {"content": text}, "finish_reason": reason}]}));
+    let text =
+        |text: &str, reason: &str| data(&json!({"choices": [{"delta": {"content": text}, "finish_reason": reason}]}));
     let body = format!("{}{}data: [DONE]\n\n", text("Hel", "stop"), text("lo", "stop"));
     assert_eq!(answer_to(body).await.text(), "Hello");
 }
@@ -243,7 +267,8 @@ async fn c8_reasoning_in_every_field() {
         json!({"content": "\n<think>Hm."}),
     ];
     for delta in cases {
-        let answer = answer(&[delta.clone(), json!({"content": [{"type": "text", "text": "</think>Yes."}]})], "stop").await;
+        let answer =
+            answer(&[delta.clone(), json!({"content": [{"type": "text", "text": "</think>Yes."}]})], "stop").await;
         assert_eq!(answer.thinking(), "Hm.", "{delta}");
         assert!(answer.text().ends_with("Yes."), "{delta}");
     }
@@ -255,7 +280,11 @@ async fn c8_think_tags_cut_anywhere_and_only_at_the_beginning() {
     for at in 1..whole.len() {
         let (head, tail) = whole.split_at(at);
         let answer = answer(&[json!({"content": head}), json!({"content": tail})], "stop").await;
-        assert_eq!((answer.thinking().as_str(), answer.text().as_str()), ("a < b </th", "So <think> stays."), "at {at}");
+        assert_eq!(
+            (answer.thinking().as_str(), answer.text().as_str()),
+            ("a < b </th", "So <think> stays."),
+            "at {at}"
+        );
     }
     for text in ["<thin", "<", "x<think>y</think>", "  "] {
         let answer = answer(&[json!({"content": text})], "stop").await;
@@ -270,23 +299,34 @@ async fn c8_think_tags_cut_anywhere_and_only_at_the_beginning() {
 
 #[tokio::test]
 async fn c9_text_calls_and_text_again_keep_their_order() {
-    let deltas = [json!({"content": "a"}), json!({"tool_calls": [piece(0, "x", "read", A)]}), json!({"content": "b"}), json!({"content": "c"})];
+    let deltas = [
+        json!({"content": "a"}),
+        json!({"tool_calls": [piece(0, "x", "read", A)]}),
+        json!({"content": "b"}),
+        json!({"content": "c"}),
+    ];
     let answer = answer(&deltas, "tool_calls").await;
-    assert!(matches!(&answer.parts[..], [Part::Text { .. }, Part::ToolCall(_), Part::Text { text }] if text == "bc"), "{:?}", answer.parts);
+    assert!(
+        matches!(&answer.parts[..], [Part::Text { .. }, Part::ToolCall(_), Part::Text { text }] if text == "bc"),
+        "{:?}",
+        answer.parts
+    );
 }
 
 #[tokio::test]
 async fn c10_a_refusal_is_an_outcome_and_unknown_fields_are_nothing() {
     let refusal = answer(&[json!({"refusal": "I won't"}), json!({"refusal": ".", "content": null})], "stop").await;
     assert_eq!((refusal.text().as_str(), refusal.stop), ("I won't.", Some(StopReason::Refusal)));
-    let odd = json!({"content": "x", "annotations": [1], "audio": {"id": 1}, "obfuscation": "zzz", "tool_calls": [7, "x"]});
+    let odd =
+        json!({"content": "x", "annotations": [1], "audio": {"id": 1}, "obfuscation": "zzz", "tool_calls": [7, "x"]});
     let answer = answer(&[odd], "stop").await;
     assert_eq!(answer.parts, [Part::Text { text: "x".into() }]);
 }
 
 #[tokio::test]
 async fn c10_the_old_function_call() {
-    let deltas = [json!({"function_call": {"name": "read", "arguments": ""}}), json!({"function_call": {"arguments": A}})];
+    let deltas =
+        [json!({"function_call": {"name": "read", "arguments": ""}}), json!({"function_call": {"arguments": A}})];
     let answer = answer(&deltas, "function_call").await;
     assert_eq!((answer.call().name.as_str(), answer.call().arguments["path"].as_str()), ("read", Some("a")));
 }
@@ -294,7 +334,8 @@ async fn c10_the_old_function_call() {
 #[tokio::test]
 async fn c18_an_error_chunk_with_a_choice_is_an_error_and_error_null_is_none() {
     let text = data(&json!({"choices": [{"delta": {"content": "x"}}], "error": null}));
-    let failed = data(&json!({"error": {"code": 502, "message": "Provider failed", "metadata": {"raw": "upstream says no"}},
+    let failed =
+        data(&json!({"error": {"code": 502, "message": "Provider failed", "metadata": {"raw": "upstream says no"}},
         "choices": [{"delta": {"content": ""}, "finish_reason": "error"}]}));
     let answer = answer_to(format!("{text}{failed}data: [DONE]\n\n")).await;
     assert_eq!(answer.failure().kind, ErrorKind::Server);

@@ -32,7 +32,8 @@ async fn two_turns(wire: &Wire, stream: &str) -> Answer {
     let second = next_turn(request(), first.message(provider.name(), MODEL));
     assert_eq!(ask(&*provider, &second).await.error, None);
     for recorded in server.requests() {
-        (wire.check)(&recorded.body()).unwrap_or_else(|why| panic!("{}: refused: {why}: {}", wire.name, recorded.body()));
+        (wire.check)(&recorded.body())
+            .unwrap_or_else(|why| panic!("{}: refused: {why}: {}", wire.name, recorded.body()));
     }
     assert_eq!(server.connections(), 1, "{}: one connection serves both turns", wire.name);
     first
@@ -42,7 +43,12 @@ async fn two_turns(wire: &Wire, stream: &str) -> Answer {
 async fn text() {
     for wire in ALL {
         let answer = two_turns(&wire, &wire.stream(TEXT)).await;
-        assert_eq!((answer.text().as_str(), answer.stop), ("Grüß dich, 世界 😀", Some(StopReason::EndTurn)), "{}", wire.name);
+        assert_eq!(
+            (answer.text().as_str(), answer.stop),
+            ("Grüß dich, 世界 😀", Some(StopReason::EndTurn)),
+            "{}",
+            wire.name
+        );
         assert_eq!(answer.model.as_deref(), Some(MODEL), "{}", wire.name);
     }
 }
@@ -59,8 +65,13 @@ async fn usage() {
 #[tokio::test]
 async fn thinking_before_text_and_calls() {
     for wire in ALL {
-        let script =
-            [Say::Thinking(0, "Let me "), Say::Thinking(0, "see."), Say::Text(1, "Yes."), Say::Call(2, "a", "read"), Say::Arguments(2, "{}")];
+        let script = [
+            Say::Thinking(0, "Let me "),
+            Say::Thinking(0, "see."),
+            Say::Text(1, "Yes."),
+            Say::Call(2, "a", "read"),
+            Say::Arguments(2, "{}"),
+        ];
         let answer = two_turns(&wire, &wire.stream(&script)).await;
         assert_eq!((answer.thinking().as_str(), answer.text().as_str()), ("Let me see.", "Yes."), "{}", wire.name);
         assert_eq!(answer.stop, Some(StopReason::ToolCalls), "{}", wire.name);
@@ -90,7 +101,8 @@ async fn c6_a_call_without_arguments() {
 async fn parallel_calls_whose_pieces_mix() {
     for wire in ALL {
         let answer = two_turns(&wire, &wire.stream(PARALLEL)).await;
-        let paths: Vec<_> = answer.calls().iter().map(|call| (call.id.as_str(), call.arguments["path"].clone())).collect();
+        let paths: Vec<_> =
+            answer.calls().iter().map(|call| (call.id.as_str(), call.arguments["path"].clone())).collect();
         assert_eq!(paths, [("a", json!("a.txt")), ("b", json!("b.txt"))], "{}", wire.name);
     }
 }
@@ -190,12 +202,20 @@ async fn t4_only_the_end_mark_is_missing() {
 #[tokio::test]
 async fn t9_a_whole_answer_instead_of_a_stream() {
     for wire in ALL {
-        let script = [Say::Thinking(0, "Hm."), Say::Text(1, "Yes."), Say::Call(2, "a", "read"), Say::Arguments(2, r#"{"path":"x"}"#)];
+        let script = [
+            Say::Thinking(0, "Hm."),
+            Say::Text(1, "Yes."),
+            Say::Call(2, "a", "read"),
+            Say::Arguments(2, r#"{"path":"x"}"#),
+        ];
         let body = (wire.whole)(&script).to_string();
         for content_type in ["content-type: application/json\r\n", "content-type: text/event-stream\r\n", ""] {
             let answer = answer(&wire, Reply::status("200 OK", content_type, format!("\n {body}"))).await;
             assert_eq!((answer.thinking().as_str(), answer.text().as_str()), ("Hm.", "Yes."), "{}", wire.name);
-            assert_eq!((answer.call().arguments["path"].as_str(), answer.stop), (Some("x"), Some(StopReason::ToolCalls)));
+            assert_eq!(
+                (answer.call().arguments["path"].as_str(), answer.stop),
+                (Some("x"), Some(StopReason::ToolCalls))
+            );
         }
     }
 }
@@ -203,7 +223,12 @@ async fn t9_a_whole_answer_instead_of_a_stream() {
 #[tokio::test]
 async fn c4_unusable_ids_are_replaced_by_unique_ones() {
     for wire in ALL {
-        let script = [Say::Call(0, "same", "read"), Say::Arguments(0, "{}"), Say::Call(1, "same", "read"), Say::Arguments(1, "{}")];
+        let script = [
+            Say::Call(0, "same", "read"),
+            Say::Arguments(0, "{}"),
+            Say::Call(1, "same", "read"),
+            Say::Arguments(1, "{}"),
+        ];
         let server = Server::start([Reply::sse(wire.stream(&script))]).await;
         let provider = wire.connect(&server.url);
         let mut turn = request();
@@ -212,7 +237,13 @@ async fn c4_unusable_ids_are_replaced_by_unique_ones() {
             assert_eq!(answer.calls().len(), 2, "{} turn {turns}", wire.name);
             turn = next_turn(turn, answer.message(provider.name(), MODEL));
         }
-        let ids: Vec<_> = turn.messages.iter().filter_map(|m| m.as_assistant()).flat_map(|m| m.tool_calls()).map(|c| c.id.clone()).collect();
+        let ids: Vec<_> = turn
+            .messages
+            .iter()
+            .filter_map(|m| m.as_assistant())
+            .flat_map(|m| m.tool_calls())
+            .map(|c| c.id.clone())
+            .collect();
         let distinct: std::collections::HashSet<_> = ids.iter().collect();
         assert_eq!((ids.len(), distinct.len()), (6, 6), "{}: {ids:?}", wire.name);
         turn.messages.push(Message::user("Go on.").into());
@@ -229,7 +260,11 @@ async fn c6_unreadable_arguments_are_shown_not_guessed() {
         for arguments in [r#"{"path":"a"}{"path":"b"}"#, r#"{"path":"a"} and so on"#, r#"{"path":"#, "[1]", "read it"] {
             let script = [Say::Call(0, "a", "read"), Say::Arguments(0, arguments)];
             let answer = two_turns(&wire, &wire.stream(&script)).await;
-            assert!(answer.call().unreadable.is_some() && answer.call().arguments.is_empty(), "{}: {arguments}", wire.name);
+            assert!(
+                answer.call().unreadable.is_some() && answer.call().arguments.is_empty(),
+                "{}: {arguments}",
+                wire.name
+            );
         }
     }
 }
@@ -268,7 +303,8 @@ async fn large_answers_take_linear_time() {
         let one_event = answer(&wire, Reply::sse(wire.stream(&[Say::Text(0, &long)]))).await;
         assert_eq!(one_event.text().len(), 1 << 20, "{}", wire.name);
         let arguments = format!(r#"{{"path":"{}"}}"#, "}".repeat(300_000));
-        let pieces = arguments.as_bytes().chunks(20).map(|piece| Say::Arguments(0, std::str::from_utf8(piece).unwrap()));
+        let pieces =
+            arguments.as_bytes().chunks(20).map(|piece| Say::Arguments(0, std::str::from_utf8(piece).unwrap()));
         let script: Vec<_> = std::iter::once(Say::Call(0, "a", "read")).chain(pieces).collect();
         let many = answer(&wire, Reply::sse(wire.stream(&script))).await;
         assert_eq!(many.call().arguments["path"].as_str().unwrap().len(), 300_000, "{}", wire.name);

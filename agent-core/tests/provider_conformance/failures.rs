@@ -87,7 +87,11 @@ async fn t6_how_long_to_wait() {
         ("retry-after: soon\r\n".to_owned(), "", None),
         (String::new(), r#"{"error":{"message":"Rate limit reached. Please try again in 1.5s."}}"#, millis(1500)),
         (String::new(), r#"{"error":{"message":"Try again in 6m0s."}}"#, millis(360_000)),
-        (String::new(), r#"{"error":{"message":"x","details":[{"@type":"RetryInfo","retryDelay":"17s"}]}}"#, millis(17_000)),
+        (
+            String::new(),
+            r#"{"error":{"message":"x","details":[{"@type":"RetryInfo","retryDelay":"17s"}]}}"#,
+            millis(17_000),
+        ),
         (String::new(), "", None),
     ];
     for wire in ALL {
@@ -112,7 +116,12 @@ async fn l4_a_conversation_that_is_too_long_in_every_services_words() {
     ];
     for wire in ALL {
         for body in bodies {
-            assert_eq!(status(&wire, "400 Bad Request", "", body).await.kind, ErrorKind::ContextOverflow, "{}: {body}", wire.name);
+            assert_eq!(
+                status(&wire, "400 Bad Request", "", body).await.kind,
+                ErrorKind::ContextOverflow,
+                "{}: {body}",
+                wire.name
+            );
             let in_stream = failure(&wire, Reply::sse(format!("data: {body}\n\n"))).await;
             assert_eq!(in_stream.kind, ErrorKind::ContextOverflow, "{} in the stream: {body}", wire.name);
         }
@@ -124,7 +133,8 @@ async fn a_used_up_account_is_not_a_rate_limit() {
     for wire in ALL {
         let openai = r#"{"error":{"message":"You exceeded your current quota","code":"insufficient_quota"}}"#;
         assert_eq!(status(&wire, "429 Too Many Requests", "", openai).await.kind, ErrorKind::Quota, "{}", wire.name);
-        let anthropic = r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#;
+        let anthropic =
+            r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#;
         assert_eq!(status(&wire, "400 Bad Request", "", anthropic).await.kind, ErrorKind::Quota, "{}", wire.name);
     }
 }
@@ -146,7 +156,12 @@ async fn t7_an_error_inside_a_good_answer() {
             let begun = (wire.begin)(&[Say::Text(0, "Hel")]).concat();
             let server = Server::start([Reply::sse(format!("{begun}data: {body}\n\n"))]).await;
             let answer = ask(&*wire.connect(&server.url), &request()).await;
-            assert_eq!((answer.failure().kind, answer.unfinished.as_slice()), (kind, &["Hel".to_owned()][..]), "{}: {body}", wire.name);
+            assert_eq!(
+                (answer.failure().kind, answer.unfinished.as_slice()),
+                (kind, &["Hel".to_owned()][..]),
+                "{}: {body}",
+                wire.name
+            );
         }
         let begun = (wire.begin)(&[Say::Text(0, "Hel")]).concat();
         let error = failure(&wire, Reply::sse(format!("{begun}{}{}", wire.overloaded, wire.mark))).await;

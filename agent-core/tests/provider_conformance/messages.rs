@@ -95,9 +95,13 @@ async fn a3_thinking_goes_back_byte_for_byte_and_in_its_place() {
     ask(&provider, &own).await;
     let of_another_model = next_turn(request(), first.message("anthropic", "older-model"));
     ask(&provider, &of_another_model).await;
-    let sent: Vec<Value> = server.requests().iter().map(|request| request.body()["messages"][1]["content"].clone()).collect();
+    let sent: Vec<Value> =
+        server.requests().iter().map(|request| request.body()["messages"][1]["content"].clone()).collect();
     let signed = json!({"type": "thinking", "thinking": "Let me see.", "signature": "c2lnbmVk"});
-    let (text, call) = (json!({"type": "text", "text": "I look."}), json!({"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}}));
+    let (text, call) = (
+        json!({"type": "text", "text": "I look."}),
+        json!({"type": "tool_use", "id": "toolu_1", "name": "read", "input": {}}),
+    );
     assert_eq!(sent[1], json!([signed, redacted, text, call]));
     assert_eq!(sent[2], json!([text, call]), "another model would refuse it");
     assert_eq!(check_messages(&server.requests()[1].body()), Ok(()));
@@ -105,7 +109,11 @@ async fn a3_thinking_goes_back_byte_for_byte_and_in_its_place() {
 
 #[tokio::test]
 async fn a3_thinking_without_a_signature_is_not_sent_back() {
-    let events = vec![start(0, json!({"type": "thinking", "thinking": "Hm."})), stop(0), start(1, json!({"type": "text", "text": "Yes."}))];
+    let events = vec![
+        start(0, json!({"type": "thinking", "thinking": "Hm."})),
+        stop(0),
+        start(1, json!({"type": "text", "text": "Yes."})),
+    ];
     let answer = answer(&with_end(events, "end_turn")).await;
     assert!(matches!(&answer.parts[0], Part::Thinking { text, raw: None } if text == "Hm."), "{:?}", answer.parts);
 }
@@ -146,8 +154,16 @@ async fn a5_figures_are_snapshots_and_input_is_all_of_it() {
     let expected = Usage { input: 60, output: 7, cache_read: 20, cache_write: 30, ..Usage::default() };
     let cases = [
         (all.clone(), json!({"output_tokens": 7}), expected),
-        (json!({"input_tokens": 10, "output_tokens": 1}), json!({"cache_read_input_tokens": 20, "cache_creation_input_tokens": 30, "output_tokens": 7}), expected),
-        (json!({}), json!({"input_tokens": 10, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 30, "output_tokens": 7}), expected),
+        (
+            json!({"input_tokens": 10, "output_tokens": 1}),
+            json!({"cache_read_input_tokens": 20, "cache_creation_input_tokens": 30, "output_tokens": 7}),
+            expected,
+        ),
+        (
+            json!({}),
+            json!({"input_tokens": 10, "cache_read_input_tokens": 20, "cache_creation_input_tokens": 30, "output_tokens": 7}),
+            expected,
+        ),
         (all, json!({"input_tokens": 0, "cache_read_input_tokens": null, "output_tokens": 7}), expected),
         (Value::Null, Value::Null, Usage::default()),
     ];
@@ -176,7 +192,11 @@ async fn a6_every_reason_to_stop() {
 
 #[tokio::test]
 async fn a8_max_tokens_inside_a_calls_input() {
-    let events = vec![start(0, json!({"type": "tool_use", "id": "a", "name": "read"})), delta(0, "input_json_delta", "{\"pa"), stop(0)];
+    let events = vec![
+        start(0, json!({"type": "tool_use", "id": "a", "name": "read"})),
+        delta(0, "input_json_delta", "{\"pa"),
+        stop(0),
+    ];
     let answer = answer(&with_end(events, "max_tokens")).await;
     assert_eq!((answer.stop, answer.call().unreadable.as_deref()), (Some(StopReason::Length), Some("{\"pa")));
 }
@@ -193,7 +213,8 @@ async fn a8_blocks_only_the_service_understands_go_back_unchanged() {
         stop(1),
     ];
     let answer = answer(&with_end(events, "pause_turn")).await;
-    let expected = json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "rust"}});
+    let expected =
+        json!({"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "rust"}});
     assert_eq!(answer.parts, [Part::Opaque { raw: expected }, Part::Text { text: "Found.".into() }]);
 }
 
@@ -211,7 +232,9 @@ async fn text_thinking_and_text_keep_their_order() {
         stop(3),
     ];
     let answer = answer(&with_end(events, "end_turn")).await;
-    let [Part::Text { text: first }, Part::Thinking { raw: Some(_), .. }, Part::Text { text: last }] = &answer.parts[..] else {
+    let [Part::Text { text: first }, Part::Thinking { raw: Some(_), .. }, Part::Text { text: last }] =
+        &answer.parts[..]
+    else {
         panic!("an empty block is no part: {:?}", answer.parts);
     };
     assert_eq!((first.as_str(), last.as_str()), ("One two.", "Three."));

@@ -1,6 +1,8 @@
 //! What is sent: judged by the strict checker, and compared from turn to turn.
 
-use agent_core::message::{AssistantMessage, Content, Message, Part, StopReason, ToolCall, ToolResult, Usage, UserMessage};
+use agent_core::message::{
+    AssistantMessage, Content, Message, Part, StopReason, ToolCall, ToolResult, Usage, UserMessage,
+};
 use agent_core::provider::anthropic::{Anthropic, ThinkingStyle};
 use agent_core::provider::openai::{MaxTokensField, OpenAi, Quirks, SendReasoning};
 use agent_core::provider::{ModelRequest, ModelSettings, Provider, ThinkingLevel, ToolChoice};
@@ -20,7 +22,8 @@ async fn sent(provider: impl FnOnce(&str) -> Box<dyn Provider>, wire: &Wire, req
 }
 
 async fn sent_chat(quirks: Quirks, request: &ModelRequest) -> Value {
-    let body = sent(|url| Box::new(OpenAi::new(format!("{url}/v1/"), None).quirks(quirks)), &CHAT, request).await.body();
+    let body =
+        sent(|url| Box::new(OpenAi::new(format!("{url}/v1/"), None).quirks(quirks)), &CHAT, request).await.body();
     check_chat(&body).unwrap_or_else(|why| assert!(why.contains("a result is text"), "{why}: {body}"));
     body
 }
@@ -73,7 +76,11 @@ fn hard() -> ModelRequest {
         assistant(vec![Part::Thinking { text: "nothing but a thought".into(), raw: None }]),
         Message::user("Hello?"),
         assistant(vec![Part::Text { text: "Yes.".into() }, Part::ToolCall(ToolCall::from_text("ü", "read", "{\"pa"))]),
-        result("ü", vec![Content::Image { data: "eA==".into(), media_type: "image/bmp".into() }, Content::text("")], false),
+        result(
+            "ü",
+            vec![Content::Image { data: "eA==".into(), media_type: "image/bmp".into() }, Content::text("")],
+            false,
+        ),
     ];
     request.messages.extend(messages.map(Into::into));
     request
@@ -105,8 +112,11 @@ async fn a_longer_conversation_begins_with_the_same_bytes() {
             assert_eq!(ask(&*provider, &turn).await.error, None);
         }
         let mark = ",\"cache_control\":{\"type\":\"ephemeral\"}";
-        let bodies: Vec<String> =
-            server.requests().iter().map(|request| String::from_utf8(request.bytes.clone()).unwrap().replace(mark, "")).collect();
+        let bodies: Vec<String> = server
+            .requests()
+            .iter()
+            .map(|request| String::from_utf8(request.bytes.clone()).unwrap().replace(mark, ""))
+            .collect();
         for pair in bodies.windows(2) {
             // A user message that goes on is one message, so only its closing differs.
             let prefix = pair[0].trim_end_matches(['}', ']']);
@@ -120,7 +130,9 @@ async fn headers_and_addresses() {
     let paths = ["", "/"];
     for path in paths {
         let chat = sent(
-            |url| Box::new(OpenAi::new(format!("{url}/v1{path}"), "k1".to_owned()).header("X-Title", "t").name("local")),
+            |url| {
+                Box::new(OpenAi::new(format!("{url}/v1{path}"), "k1".to_owned()).header("X-Title", "t").name("local"))
+            },
             &CHAT,
             &request(),
         )
@@ -128,7 +140,12 @@ async fn headers_and_addresses() {
         assert!(chat.head.starts_with("post /v1/chat/completions http/1.1"), "{}", chat.head);
         assert!(chat.head.contains("authorization: bearer k1") && chat.head.contains("x-title: t"), "{}", chat.head);
         for version in ["", "/v1"] {
-            let messages = sent(|url| Box::new(Anthropic::new(format!("{url}{version}{path}"), "k2".to_owned())), &MESSAGES, &request()).await;
+            let messages = sent(
+                |url| Box::new(Anthropic::new(format!("{url}{version}{path}"), "k2".to_owned())),
+                &MESSAGES,
+                &request(),
+            )
+            .await;
             assert!(messages.head.starts_with("post /v1/messages http/1.1"), "{}", messages.head);
             assert!(messages.head.contains("x-api-key: k2") && messages.head.contains("anthropic-version: 2023-06-01"));
             assert!(!messages.head.contains("authorization"), "{}", messages.head);
@@ -174,13 +191,19 @@ async fn c8_reasoning_goes_back_under_its_own_field_only() {
     turn.messages.push(Message::user("Go on.").into());
     turn.messages.push(assistant(vec![thought(), call("a", "read")]).into());
     turn.messages.push(result("a", vec![Content::text("one")], false).into());
-    for (send, with_text, with_calls) in
-        [(SendReasoning::Never, false, false), (SendReasoning::WithCalls, false, true), (SendReasoning::Always, true, true)]
-    {
+    for (send, with_text, with_calls) in [
+        (SendReasoning::Never, false, false),
+        (SendReasoning::WithCalls, false, true),
+        (SendReasoning::Always, true, true),
+    ] {
         let body = sent_chat(Quirks { send_reasoning: send, ..Quirks::default() }, &turn).await;
         for (at, expected) in [(2, with_text), (4, with_calls)] {
             let message = &body["messages"][at];
-            assert_eq!((message["reasoning"] == "Hm.", message["reasoning_details"] == details), (expected, expected), "{send:?}: {message}");
+            assert_eq!(
+                (message["reasoning"] == "Hm.", message["reasoning_details"] == details),
+                (expected, expected),
+                "{send:?}: {message}"
+            );
             assert!(message.get("reasoning_content").is_none());
         }
     }
@@ -221,7 +244,10 @@ async fn settings_in_chat_completions() {
         ..ModelSettings::default()
     };
     let body = sent_chat(Quirks::default(), &turn).await;
-    assert_eq!((&body["temperature"], &body["reasoning_effort"], &body["seed"]), (&json!(0.5), &json!("high"), &json!(7)));
+    assert_eq!(
+        (&body["temperature"], &body["reasoning_effort"], &body["seed"]),
+        (&json!(0.5), &json!("high"), &json!(7))
+    );
     assert_eq!((&body["tool_choice"]["function"]["name"], &body["model"]), (&json!("read"), &json!("other")));
     turn.tools.clear();
     let body = sent_chat(Quirks::default(), &turn).await;
@@ -242,13 +268,19 @@ async fn settings_in_messages() {
             turn.settings.thinking = Some(level);
             turn.settings.max_output_tokens = limit;
             let body = sent_messages(&turn).await;
-            assert_eq!(body.get("thinking").is_some(), limit.is_none_or(|limit| limit > 1024), "{level:?} {limit:?}: {body}");
+            assert_eq!(
+                body.get("thinking").is_some(),
+                limit.is_none_or(|limit| limit > 1024),
+                "{level:?} {limit:?}: {body}"
+            );
         }
     }
     turn.settings.thinking = Some(ThinkingLevel::Off);
     assert_eq!(sent_messages(&turn).await["thinking"]["type"], "disabled");
     turn.settings.thinking = Some(ThinkingLevel::High);
-    let adaptive = |url: &str| -> Box<dyn Provider> { Box::new(Anthropic::new(url, None).thinking_style(ThinkingStyle::Adaptive)) };
+    let adaptive = |url: &str| -> Box<dyn Provider> {
+        Box::new(Anthropic::new(url, None).thinking_style(ThinkingStyle::Adaptive))
+    };
     let body = sent(adaptive, &MESSAGES, &turn).await.body();
     assert_eq!((&body["thinking"]["type"], &body["output_config"]["effort"]), (&json!("adaptive"), &json!("high")));
 }
@@ -264,7 +296,8 @@ async fn cache_marks_stand_on_tools_system_and_the_last_two_user_messages() {
     let mark = json!({"type": "ephemeral"});
     assert_eq!((&body["tools"][0]["cache_control"], &body["system"][0]["cache_control"]), (&mark, &mark));
     let messages = body["messages"].as_array().unwrap();
-    let marked: Vec<usize> = (0..messages.len()).filter(|at| messages[*at].to_string().contains("cache_control")).collect();
+    let marked: Vec<usize> =
+        (0..messages.len()).filter(|at| messages[*at].to_string().contains("cache_control")).collect();
     assert_eq!(marked, [8, 10]);
     assert_eq!(messages[10]["content"][1]["cache_control"], mark, "on the last block");
     let plain = sent(|url| Box::new(Anthropic::new(url, None).without_cache_marks()), &MESSAGES, &turn).await;

@@ -19,8 +19,15 @@ async fn t5_silence_is_idle() {
         for (body, unfinished) in [(begun, 1), (String::new(), 0)] {
             let server = Server::start([Reply::sse(body).hang()]).await;
             let answer = ask(&*wire.impatient(&server.url, SHORT), &request()).await;
-            assert_eq!((answer.failure().kind, answer.unfinished.len()), (ErrorKind::Idle, unfinished), "{}", wire.name);
-            tokio::time::timeout(Duration::from_secs(1), server.disconnected()).await.expect("the connection is closed");
+            assert_eq!(
+                (answer.failure().kind, answer.unfinished.len()),
+                (ErrorKind::Idle, unfinished),
+                "{}",
+                wire.name
+            );
+            tokio::time::timeout(Duration::from_secs(1), server.disconnected())
+                .await
+                .expect("the connection is closed");
         }
     }
 }

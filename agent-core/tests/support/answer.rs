@@ -21,7 +21,10 @@ pub(crate) struct Answer {
 
 impl Answer {
     pub(crate) fn text(&self) -> String {
-        self.parts.iter().filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None }).collect()
+        self.parts
+            .iter()
+            .filter_map(|part| if let Part::Text { text } = part { Some(text.as_str()) } else { None })
+            .collect()
     }
 
     pub(crate) fn thinking(&self) -> String {
@@ -102,7 +105,10 @@ fn check_part(started: Option<(PartKind, String)>, part: &Part) {
         (Some((PartKind::Thinking, pieces)), Part::Thinking { text, .. }) => assert_eq!(pieces, *text),
         (Some((PartKind::ToolCall { id, name }, pieces)), Part::ToolCall(call)) => {
             assert_eq!((&id, &name), (&call.id, &call.name));
-            if call.unreadable.is_none() && !pieces.contains("\\u") && serde_json::from_str::<serde_json::Value>(&pieces).is_ok() {
+            if call.unreadable.is_none()
+                && !pieces.contains("\\u")
+                && serde_json::from_str::<serde_json::Value>(&pieces).is_ok()
+            {
                 assert_eq!(ToolCall::from_text(&id, &name, &pieces).arguments, call.arguments);
             }
         }

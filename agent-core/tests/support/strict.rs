@@ -48,7 +48,11 @@ fn chat_content(at: usize, content: &Value) -> Verdict {
         Value::String(text) if !text.is_empty() => Ok(()),
         Value::Array(parts) if !parts.is_empty() => parts.iter().try_for_each(|part| match part["type"].as_str() {
             Some("text") if part["text"].as_str().is_some_and(|text| !text.is_empty()) => Ok(()),
-            Some("image_url") if part["image_url"]["url"].as_str().is_some_and(|url| url.starts_with("data:image/")) => Ok(()),
+            Some("image_url")
+                if part["image_url"]["url"].as_str().is_some_and(|url| url.starts_with("data:image/")) =>
+            {
+                Ok(())
+            }
             _ => refuse(format!("message {at}: bad part {part}")),
         }),
         _ => refuse(format!("message {at}: empty content")),
@@ -74,14 +78,16 @@ fn chat_answer<'v>(at: usize, message: &'v Value) -> Result<Vec<&'v str>, String
         ids.push(id);
         good_name(&call["function"]["name"])?;
         let arguments = call["function"]["arguments"].as_str().ok_or("arguments are text")?;
-        serde_json::from_str::<serde_json::Map<String, Value>>(arguments).map_err(|error| format!("arguments: {error}"))?;
+        serde_json::from_str::<serde_json::Map<String, Value>>(arguments)
+            .map_err(|error| format!("arguments: {error}"))?;
     }
     Ok(ids)
 }
 
 fn good_name(name: &Value) -> Verdict {
     let name = name.as_str().unwrap_or_default();
-    let good = (1..=64).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
+    let good =
+        (1..=64).contains(&name.len()) && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-');
     if good { Ok(()) } else { refuse(format!("bad name {name:?}")) }
 }
 
@@ -176,7 +182,9 @@ fn answer_blocks<'v>(at: usize, blocks: &'v [Value]) -> Result<Vec<&'v str>, Str
             Some("server_tool_use") => {}
             _ => plain_block(at, block)?,
         }
-        if matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking")) && block.get("cache_control").is_some() {
+        if matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
+            && block.get("cache_control").is_some()
+        {
             return refuse(format!("message {at}: a cache mark on thinking"));
         }
     }

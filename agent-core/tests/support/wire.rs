@@ -51,7 +51,8 @@ pub(crate) const CHAT: Wire = Wire {
     begin: |script| script.iter().map(|say| data(&chat_chunk(script, say))).collect(),
     finish: |script| {
         let reason = if has_calls(script) { "tool_calls" } else { "stop" };
-        let usage = json!({"prompt_tokens": 100, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 60}});
+        let usage =
+            json!({"prompt_tokens": 100, "completion_tokens": 20, "prompt_tokens_details": {"cached_tokens": 60}});
         vec![
             data(&json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})),
             data(&json!({"model": MODEL, "choices": [], "usage": usage})),
@@ -97,7 +98,8 @@ pub(crate) const MESSAGES: Wire = Wire {
     provider: |url, client| Box::new(Anthropic::new(url, "key".to_owned()).with_client(client)),
     begin: |script| {
         let usage = json!({"input_tokens": 40, "cache_read_input_tokens": 60, "cache_creation_input_tokens": 0, "output_tokens": 1});
-        let mut events = vec![event(&json!({"type": "message_start", "message": {"model": MODEL, "content": [], "usage": usage}}))];
+        let mut events =
+            vec![event(&json!({"type": "message_start", "message": {"model": MODEL, "content": [], "usage": usage}}))];
         let mut begun = Vec::new();
         for say in script {
             messages_events(say, &mut begun, &mut events);

@@ -26,9 +26,19 @@ pub(super) struct Decoder<'a> {
 enum Block {
     /// Has no part before there is some text: the service sends empty ones.
     Text(Option<usize>),
-    Thinking { part: usize, raw: Value },
-    Call { part: usize, input: Value },
-    Opaque { part: usize, raw: Value, input: String },
+    Thinking {
+        part: usize,
+        raw: Value,
+    },
+    Call {
+        part: usize,
+        input: Value,
+    },
+    Opaque {
+        part: usize,
+        raw: Value,
+        input: String,
+    },
 }
 
 impl<'a> Decoder<'a> {

@@ -155,7 +155,8 @@ impl<D: Decode> Exchange<'_, D> {
                 self.state = State::Over;
                 return self.decoder.over(End::Closed);
             }
-            let problem = format!("{}: an event that is not JSON: {}", self.decoder.service(), json::bounded(data, 300));
+            let problem =
+                format!("{}: an event that is not JSON: {}", self.decoder.service(), json::bounded(data, 300));
             return Err(ProviderError::new(ErrorKind::Protocol, problem));
         };
         self.decoder.parts().halves |= parsed.halves;
@@ -234,7 +235,9 @@ impl Events {
                 Ok(error) => Err(*error),
                 Err(error) => Err(ProviderError::new(ErrorKind::Cut, error.to_string())),
             },
-            Some(Err(error)) => Err(ProviderError::new(ErrorKind::Protocol, format!("unreadable event stream: {error}"))),
+            Some(Err(error)) => {
+                Err(ProviderError::new(ErrorKind::Protocol, format!("unreadable event stream: {error}")))
+            }
         }
     }
 

@@ -166,7 +166,8 @@ impl Words {
             (&["invalid_request", "invalid_argument", "bad_request", "content_filter"], ErrorKind::BadRequest),
             (&["server_error", "api_error", "timeout"], ErrorKind::Server),
         ];
-        let by = |said: &str| table.iter().find(|(texts, _)| texts.iter().any(|t| said.contains(t))).map(|(_, kind)| *kind);
+        let by =
+            |said: &str| table.iter().find(|(texts, _)| texts.iter().any(|t| said.contains(t))).map(|(_, kind)| *kind);
         // A code is exact; the sentence only helps where there is none we know.
         by(&self.codes).or_else(|| by(message)).unwrap_or(ErrorKind::Server)
     }
@@ -276,7 +277,14 @@ mod tests {
 
     #[test]
     fn times_are_read_in_every_way_services_write_them() {
-        let cases = [("1.5s.", 1500), ("6m0s", 360_000), ("500ms", 500), ("20 seconds", 20_000), ("7", 7000), ("1h2m", 3_720_000)];
+        let cases = [
+            ("1.5s.", 1500),
+            ("6m0s", 360_000),
+            ("500ms", 500),
+            ("20 seconds", 20_000),
+            ("7", 7000),
+            ("1h2m", 3_720_000),
+        ];
         for (text, millis) in cases {
             assert_eq!(duration(text), Some(Duration::from_millis(millis)), "{text}");
         }

@@ -133,7 +133,8 @@ impl<'a> Calls<'a> {
             return (!another).then_some(at);
         }
         // The id came after the call's beginning.
-        let waiting = |call: &Call| call.id.is_none() && (index.is_none() || call.index.is_none() || call.index == index);
+        let waiting =
+            |call: &Call| call.id.is_none() && (index.is_none() || call.index.is_none() || call.index == index);
         let at = self.calls.len().checked_sub(1)?;
         (waiting(&self.calls[at]) && !self.begins_another(at, piece, parts)).then_some(at)
     }

@@ -119,8 +119,7 @@ fn head(request: &ModelRequest, quirks: &Quirks) -> Map<String, Value> {
 }
 
 fn encode_tool(tool: &ToolDefinition, quirks: &Quirks) -> Value {
-    let mut function =
-        json!({"name": tool.name, "description": tool.description, "parameters": tool.input_schema});
+    let mut function = json!({"name": tool.name, "description": tool.description, "parameters": tool.input_schema});
     if quirks.strict {
         function["strict"] = json!(true);
     }
@@ -230,11 +229,8 @@ fn encode_id(id: &str, quirks: &Quirks) -> String {
 
 fn encode_result(result: &ToolResult, quirks: &Quirks) -> String {
     let id = encode_id(&result.call_id, quirks);
-    let (images, texts): (Vec<_>, Vec<_>) = result
-        .content
-        .iter()
-        .filter_map(encode_content)
-        .partition(|content| content["type"] == "image_url");
+    let (images, texts): (Vec<_>, Vec<_>) =
+        result.content.iter().filter_map(encode_content).partition(|content| content["type"] == "image_url");
     let texts: Vec<&str> = texts.iter().filter_map(|text| text["text"].as_str()).collect();
     let mut text = texts.join("\n");
     // The protocol has no field for it.

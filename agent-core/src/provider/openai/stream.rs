@@ -149,7 +149,8 @@ impl<'a> Decoder<'a> {
 
     /// Reasoning, in whichever field it comes; the field is remembered, as only there it may be sent back.
     fn reasoning(&mut self, delta: &Value) {
-        let named = ["reasoning_content", "reasoning"].iter().find_map(|&field| Some((field, read::text(delta, field)?)));
+        let named =
+            ["reasoning_content", "reasoning"].iter().find_map(|&field| Some((field, read::text(delta, field)?)));
         let details = delta.get("reasoning_details").and_then(Value::as_array).filter(|details| !details.is_empty());
         if named.is_none() && details.is_none() {
             return;
@@ -313,7 +314,9 @@ fn merge_details(list: &mut Value, pieces: &[Value]) {
     let Some(list) = list.as_array_mut() else { return };
     for piece in pieces {
         let same = |last: &&mut Value| {
-            piece.get("index").is_some() && last.get("index") == piece.get("index") && last.get("type") == piece.get("type")
+            piece.get("index").is_some()
+                && last.get("index") == piece.get("index")
+                && last.get("type") == piece.get("type")
         };
         let (Some(last), Some(fields)) = (list.last_mut().filter(same), piece.as_object()) else {
             list.push(piece.clone());
@@ -321,7 +324,9 @@ fn merge_details(list: &mut Value, pieces: &[Value]) {
         };
         for (key, value) in fields {
             match (last.get_mut(key), value) {
-                (Some(Value::String(text)), Value::String(more)) if matches!(key.as_str(), "text" | "summary" | "data") => {
+                (Some(Value::String(text)), Value::String(more))
+                    if matches!(key.as_str(), "text" | "summary" | "data") =>
+                {
                     text.push_str(more);
                 }
                 (_, Value::Null) => {}
@@ -334,7 +339,8 @@ fn merge_details(list: &mut Value, pieces: &[Value]) {
 fn read_usage(usage: &Value) -> Usage {
     let number = |key: &str| read::number(usage, key).unwrap_or_default();
     let detail = |group: &str, key: &str| usage.get(group).and_then(|group| read::number(group, key));
-    let cached = detail("prompt_tokens_details", "cached_tokens").or_else(|| read::number(usage, "prompt_cache_hit_tokens"));
+    let cached =
+        detail("prompt_tokens_details", "cached_tokens").or_else(|| read::number(usage, "prompt_cache_hit_tokens"));
     Usage {
         input: number("prompt_tokens"),
         output: number("completion_tokens"),
