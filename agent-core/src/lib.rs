@@ -2,8 +2,7 @@
 //!
 //! ```
 //! use agent_core::provider::scripted::{Reply, ScriptedProvider};
-//! use agent_core::{Agent, Session, Toolset, tool};
-//! use serde_json::json;
+//! use agent_core::{Agent, Session, Toolset, json, tool};
 //!
 //! /// Adds two numbers.
 //! #[tool]
@@ -16,11 +15,10 @@
 //!     a + b
 //! }
 //!
-//! # #[tokio::main(flavor = "current_thread")]
-//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let model = ScriptedProvider::new([Reply::calling("add", json!({"a": 2, "b": 40})), Reply::text("It is 42.")]);
 //! let agent = Agent::builder(model).model("any").tools(Toolset::linked()).build()?;
-//! let outcome = agent.run(&mut Session::in_memory(), "What is 2 + 40?").await?;
+//! let outcome = agent.run(&mut Session::in_memory(), "What is 2 + 40?").wait()?;
 //! assert_eq!(outcome.text, "It is 42.");
 //! # Ok(())
 //! # }
@@ -76,6 +74,7 @@ pub use message::{Content, ContextUpdate, Message, Part, StopReason, ToolCall, T
 pub use param::Inject;
 pub use provider::{ErrorKind, ModelEvent, ModelRequest, ModelSettings, Provider, ProviderError};
 pub use run::{Outcome, Run, RunControl, RunError};
+pub use serde_json::json;
 pub use session::Session;
 pub use tool::{OrRetry, Tool, ToolDefinition, ToolError, ToolOutput};
 pub use toolset::Toolset;

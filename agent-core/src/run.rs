@@ -68,6 +68,9 @@ pub enum RunError {
         /// What it said.
         message: String,
     },
+    /// The system gave no runtime to [`wait`](Run::wait) on.
+    #[error("cannot start a runtime: {0}")]
+    Runtime(std::io::Error),
 }
 
 /// What others may do to a run while it goes on. Cheap to clone, and outlives the run.
@@ -93,6 +96,16 @@ impl Run<'_> {
     /// What others may do to this run while it goes on.
     pub fn control(&self) -> RunControl {
         self.control.clone()
+    }
+
+    /// Runs to the end on this thread and gives the outcome: for programs without an async runtime of their own.
+    ///
+    /// # Panics
+    ///
+    /// Inside an async runtime, where `.await` is the way.
+    pub fn wait(self) -> Result<Outcome, RunError> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        runtime.map_err(RunError::Runtime)?.block_on(self.into_future())
     }
 }
 
