@@ -79,3 +79,8 @@ pub use session::Session;
 pub use tool::{OrRetry, Tool, ToolDefinition, ToolError, ToolOutput};
 pub use toolset::Toolset;
 pub use turn::RetryPolicy;
+
+/// The README's programs compile and run as they stand there.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;
