@@ -36,7 +36,7 @@ pub(super) fn body(request: &ModelRequest, provider: &str, style: Style) -> Vec<
         })
         .filter(|(_, blocks)| !blocks.is_empty())
         .collect();
-    encode::body(&head, &pieces(&blocks, style))
+    encode::body(head, &pieces(&blocks, style))
 }
 
 /// Who a message of the wire is from.
