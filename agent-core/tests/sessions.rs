@@ -1,4 +1,5 @@
 //! Sessions in real files: what is written comes back, whatever a crash left of it.
+#![expect(clippy::unwrap_used, reason = "a test's own functions may fail the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -364,4 +365,21 @@ fn rule_3_4_opening_fifty_megabytes() {
     let start = std::time::Instant::now();
     let session = open(dir.path(), "s");
     println!("{} messages in {:?}", session.messages().len(), start.elapsed());
+}
+
+/// Figures, not a judgement: run with `--release -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures"]
+fn rule_3_4_listing_ten_thousand_sessions() {
+    let dir = TempDir::new().unwrap();
+    let mut session = create(dir.path(), "s");
+    converse(&mut session);
+    session.append(Message::user("z".repeat(100_000))).unwrap();
+    let bytes = fs::read(file(dir.path(), "s", "jsonl")).unwrap();
+    for at in 0..10_000 {
+        fs::write(file(dir.path(), &format!("copy-{at}"), "jsonl"), &bytes).unwrap();
+    }
+    let start = std::time::Instant::now();
+    let listing = JsonlStore::list(dir.path()).unwrap();
+    println!("{} sessions in {:?}", listing.sessions.len(), start.elapsed());
 }
