@@ -3,7 +3,6 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use agent_core::history;
 use agent_core::message::{AssistantMessage, Message, Part, StopReason, ToolCall, ToolResult, Usage};
@@ -97,7 +96,8 @@ fn assert_sendable(session: &Session, cut: usize) {
     let log: Vec<_> = history::sendable(session.messages());
     for (at, message) in log.iter().enumerate() {
         for call in message.as_assistant().into_iter().flat_map(AssistantMessage::tool_calls) {
-            let results = log.iter().enumerate().filter(|(_, m)| m.as_tool_result().is_some_and(|r| r.call_id == call.id));
+            let results =
+                log.iter().enumerate().filter(|(_, m)| m.as_tool_result().is_some_and(|r| r.call_id == call.id));
             let places: Vec<usize> = results.map(|(place, _)| place).collect();
             assert!(places.len() == 1 && places[0] > at, "cut at {cut}: call {} has results at {places:?}", call.id);
         }
@@ -170,13 +170,21 @@ fn rule_3_2_damage_in_the_middle_is_refused_and_left_alone() {
     assert!(matches!(JsonlStore::open(dir.path(), "s"), Err(SessionError::Version { found: 2, known: 1, .. })));
 }
 
+#[cfg(unix)]
 const CHILD_DIR: &str = "SESSIONS_TEST_DIR";
+
+/// Where the sessions are, in a process that [`in_child`] started.
+#[cfg(unix)]
+#[expect(clippy::disallowed_methods, reason = "a test's process is told its part by its environment")]
+fn child_dir() -> Option<PathBuf> {
+    std::env::var_os(CHILD_DIR).map(PathBuf::from)
+}
 
 /// Runs one test of this file in a process of its own, by `sh`, with [`CHILD_DIR`] set; gives what it printed.
 #[cfg(unix)]
 fn in_child(test: &str, dir: &Path, before: &str) -> String {
     let script = format!("{before}\nexec \"$0\" --exact {test} --nocapture");
-    let mut command = Command::new("sh");
+    let mut command = std::process::Command::new("sh");
     command.arg("-c").arg(script).arg(std::env::current_exe().unwrap()).env(CHILD_DIR, dir);
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
@@ -187,10 +195,10 @@ fn in_child(test: &str, dir: &Path, before: &str) -> String {
 #[cfg(unix)]
 #[test]
 fn rule_3_3_a_second_writer_hears_who_holds_the_session() {
-    if let Some(dir) = std::env::var_os(CHILD_DIR) {
-        let error = JsonlStore::open(Path::new(&dir), "s").unwrap_err();
+    if let Some(dir) = child_dir() {
+        let error = JsonlStore::open(&dir, "s").unwrap_err();
         println!("<{error}>");
-        assert_eq!(JsonlStore::read(Path::new(&dir), "s").unwrap().entries.len(), 9);
+        assert_eq!(JsonlStore::read(&dir, "s").unwrap().entries.len(), 9);
         return;
     }
     let dir = TempDir::new().unwrap();
@@ -234,8 +242,8 @@ fn rule_3_3_only_the_owner_can_read() {
 #[cfg(unix)]
 #[test]
 fn rule_3_2_a_write_that_fails_half_way_leaves_the_file_whole() {
-    if let Some(dir) = std::env::var_os(CHILD_DIR) {
-        let mut session = create(Path::new(&dir), "s");
+    if let Some(dir) = child_dir() {
+        let mut session = create(&dir, "s");
         session.append(Message::user("fits")).unwrap();
         let error = session.append(Message::user("x".repeat(200_000))).unwrap_err();
         assert!(matches!(error, SessionError::Io { action: "cannot write", .. }), "{error}");

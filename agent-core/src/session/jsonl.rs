@@ -108,7 +108,8 @@ impl JsonlStore {
     /// What a crash left of a last line is moved to `<id>.torn`, and [`notices`](Self::notices) says so.
     pub fn open(dir: &Path, id: &str) -> Result<Self, SessionError> {
         let path = session_path(dir, id)?;
-        let file = OpenOptions::new().read(true).append(true).open(&path).map_err(|source| open_error(id, &path, source))?;
+        let file =
+            OpenOptions::new().read(true).append(true).open(&path).map_err(|source| open_error(id, &path, source))?;
         let mut store = Self::locked(path, file, id)?;
         let mut bytes = Vec::new();
         store.file.read_to_end(&mut bytes).map_err(|source| io_error("cannot read", &store.path, source))?;
@@ -132,7 +133,11 @@ impl JsonlStore {
         let Parsed { header, entries, whole } = parse(&path, &bytes)?;
         let mut notices = Vec::new();
         if whole < bytes.len() {
-            notices.push(format!("{}: {} bytes of an incomplete last line are left out", path.display(), bytes.len() - whole));
+            notices.push(format!(
+                "{}: {} bytes of an incomplete last line are left out",
+                path.display(),
+                bytes.len() - whole
+            ));
         }
         Ok(SessionLog { header: header.unwrap_or_default(), entries, notices })
     }

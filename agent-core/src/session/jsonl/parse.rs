@@ -17,7 +17,8 @@ pub(super) struct Parsed {
 
 /// Reads a file. Its end may be damaged, anything else may not.
 pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Parsed, SessionError> {
-    let corrupt = |line: usize, problem: String| SessionError::Corrupt { path: path.display().to_string(), line, problem };
+    let corrupt =
+        |line: usize, problem: String| SessionError::Corrupt { path: path.display().to_string(), line, problem };
     let mut lines = bytes.split_inclusive(|byte| *byte == b'\n').enumerate();
     let header = match lines.next() {
         Some((_, line)) if line.ends_with(b"\n") => {
