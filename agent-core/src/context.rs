@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 pub use tokio_util::sync::CancellationToken;
 
-use crate::message::Content;
+use crate::message::{Content, ContextUpdate};
 
 /// Everything a tool may reach while one call runs. Cheap to clone.
 ///
@@ -404,59 +404,5 @@ fn merge(into: &mut Value, from: &Value) {
             }
         }
         (into, from) => *into = from.clone(),
-    }
-}
-
-/// A change to the run's variables, returned by a tool and applied in call order after its batch.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
-pub enum ContextUpdate {
-    /// Gives the variable this value.
-    Set {
-        /// The variable.
-        key: String,
-        /// Its new value.
-        value: Value,
-    },
-    /// Merges an object into the variable, deeply; anything else is set.
-    Merge {
-        /// The variable.
-        key: String,
-        /// What to merge in.
-        value: Value,
-    },
-    /// Appends to the variable's list, which is made if need be.
-    Append {
-        /// The variable.
-        key: String,
-        /// The new last element.
-        value: Value,
-    },
-    /// Removes the variable.
-    Delete {
-        /// The variable.
-        key: String,
-    },
-}
-
-impl ContextUpdate {
-    /// Gives `key` the value `value`.
-    pub fn set(key: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self::Set { key: key.into(), value: value.into() }
-    }
-
-    /// Merges `value` into `key`.
-    pub fn merge(key: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self::Merge { key: key.into(), value: value.into() }
-    }
-
-    /// Appends `value` to the list `key`.
-    pub fn append(key: impl Into<String>, value: impl Into<Value>) -> Self {
-        Self::Append { key: key.into(), value: value.into() }
-    }
-
-    /// Removes `key`.
-    pub fn delete(key: impl Into<String>) -> Self {
-        Self::Delete { key: key.into() }
     }
 }

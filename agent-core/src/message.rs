@@ -7,8 +7,6 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::context::ContextUpdate;
-
 /// One entry of a conversation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case")]
@@ -358,5 +356,86 @@ impl std::ops::AddAssign for Usage {
             (a, b) => Some(a.unwrap_or(0.0) + b.unwrap_or(0.0)),
         };
         self.estimated |= other.estimated;
+    }
+}
+
+/// What a million tokens cost, in US dollars.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Prices {
+    /// Fresh input.
+    pub input: f64,
+    /// Output, reasoning included.
+    pub output: f64,
+    /// Input read from the cache.
+    pub cache_read: f64,
+    /// Input written to the cache.
+    pub cache_write: f64,
+}
+
+impl Prices {
+    /// What these tokens cost, in US dollars.
+    #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
+    pub fn cost_of(&self, usage: &Usage) -> f64 {
+        let fresh = usage.input.saturating_sub(usage.cache_read).saturating_sub(usage.cache_write);
+        let micro_dollars = fresh as f64 * self.input
+            + usage.output as f64 * self.output
+            + usage.cache_read as f64 * self.cache_read
+            + usage.cache_write as f64 * self.cache_write;
+        micro_dollars / 1e6
+    }
+}
+
+/// A change to the run's variables, returned by a tool and applied in call order after its batch.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum ContextUpdate {
+    /// Gives the variable this value.
+    Set {
+        /// The variable.
+        key: String,
+        /// Its new value.
+        value: Value,
+    },
+    /// Merges an object into the variable, deeply; anything else is set.
+    Merge {
+        /// The variable.
+        key: String,
+        /// What to merge in.
+        value: Value,
+    },
+    /// Appends to the variable's list, which is made if need be.
+    Append {
+        /// The variable.
+        key: String,
+        /// The new last element.
+        value: Value,
+    },
+    /// Removes the variable.
+    Delete {
+        /// The variable.
+        key: String,
+    },
+}
+
+impl ContextUpdate {
+    /// Gives `key` the value `value`.
+    pub fn set(key: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self::Set { key: key.into(), value: value.into() }
+    }
+
+    /// Merges `value` into `key`.
+    pub fn merge(key: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self::Merge { key: key.into(), value: value.into() }
+    }
+
+    /// Appends `value` to the list `key`.
+    pub fn append(key: impl Into<String>, value: impl Into<Value>) -> Self {
+        Self::Append { key: key.into(), value: value.into() }
+    }
+
+    /// Removes `key`.
+    pub fn delete(key: impl Into<String>) -> Self {
+        Self::Delete { key: key.into() }
     }
 }

@@ -16,10 +16,17 @@ use crate::tool::ToolDefinition;
 
 pub mod scripted;
 
-#[cfg(feature = "anthropic")]
-pub mod anthropic;
+#[cfg(feature = "http")]
+mod json;
+#[cfg(feature = "http")]
+mod assemble;
+#[cfg(feature = "http")]
+mod encode;
 #[cfg(feature = "http")]
 pub mod http;
+
+#[cfg(feature = "anthropic")]
+pub mod anthropic;
 #[cfg(feature = "openai")]
 pub mod openai;
 
@@ -229,9 +236,6 @@ pub enum ErrorKind {
 impl ErrorKind {
     /// Whether the same request may succeed later.
     pub fn is_transient(self) -> bool {
-        matches!(
-            self,
-            Self::RateLimited | Self::Overloaded | Self::Server | Self::Connection | Self::Cut | Self::Idle
-        )
+        matches!(self, Self::RateLimited | Self::Overloaded | Self::Server | Self::Connection | Self::Cut | Self::Idle)
     }
 }

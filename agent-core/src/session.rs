@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use crate::context::{ContextUpdate, SessionState, Variables};
+use crate::context::{SessionState, Variables};
 use crate::history::{self, HistoryMessage};
-use crate::message::{Message, Usage};
+use crate::message::{ContextUpdate, Message, Usage};
 use crate::queue::MessageQueue;
 
 mod decode;

@@ -7,8 +7,11 @@ use futures_util::future::BoxFuture;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::context::{ContextUpdate, Dependency, ToolContext};
-use crate::message::{Content, Usage};
+use crate::context::{Dependency, ToolContext};
+use crate::message::{Content, ContextUpdate, Usage};
+
+/// A call in progress.
+pub type ToolFuture<'a> = BoxFuture<'a, Result<ToolOutput, ToolError>>;
 
 /// Something a model can call.
 ///
@@ -24,11 +27,13 @@ pub trait Tool: Send + Sync {
     /// Runs the tool with arguments that fit the definition's schema.
     ///
     /// The future may be dropped at any moment; `context.cancellation()` says so beforehand.
-    fn call(&self, context: ToolContext, arguments: Map<String, Value>) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+    fn call(&self, context: ToolContext, arguments: Map<String, Value>)
+    -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 }
 
 /// What is known about a tool besides how to run it.
 #[derive(Debug, Clone, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each a word of its own in `#[tool(…)]`")]
 #[non_exhaustive]
 pub struct ToolDefinition {
     /// What the model calls it: 1 to 64 of `[A-Za-z0-9_-]`.
@@ -104,12 +109,14 @@ impl ToolDefinition {
     }
 }
 
+#[expect(clippy::ref_option, reason = "serde hands a reference to the field")]
 fn seconds<S: serde::Serializer>(timeout: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
     timeout.map(|timeout| timeout.as_secs_f64()).serialize(serializer)
 }
 
 /// What a tool does to the world, as far as its author says (the Model Context Protocol's annotations).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[expect(clippy::struct_excessive_bools, reason = "the four annotations of the Model Context Protocol")]
 #[non_exhaustive]
 pub struct Effects {
     /// It changes nothing.
@@ -278,7 +285,7 @@ impl ToolError {
     }
 }
 
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ")
 }
 
