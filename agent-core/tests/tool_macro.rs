@@ -1,4 +1,10 @@
 //! What `#[tool]` makes of a function: schema, description, injection, results, registration.
+#![expect(
+    clippy::expect_used,
+    clippy::too_many_arguments,
+    clippy::unnecessary_wraps,
+    reason = "a test says what it expects; its tools are there for their signatures"
+)]
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -504,6 +510,14 @@ fn rule_1_8_linked_tools_are_sorted_by_name_and_know_their_place() {
     assert!(names.len() > 20 && names.contains(&"join_words") && names.contains(&"All-Keys"), "{names:?}");
     let (joined, _) = tools.get("join_words").expect("linked");
     assert!(matches!(joined.source, ToolSource::Function { file, .. } if file.ends_with("tool_macro.rs")));
+}
+
+#[test]
+fn rule_1_8_a_second_tool_of_a_name_is_a_problem_that_names_both_places() {
+    let tools = toolset![join_words].and(toolset![join_words]);
+    let [problem] = tools.problems() else { panic!("one problem: {:?}", tools.problems()) };
+    assert_eq!(problem.to_string().matches("tool_macro.rs:").count(), 2, "{problem}");
+    assert_eq!(tools.len(), 1);
 }
 
 #[test]
