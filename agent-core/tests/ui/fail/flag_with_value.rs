@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool(read_only = "yes")]
+fn greet() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool(inline)]
+async fn greet() {}
+
+fn main() {}

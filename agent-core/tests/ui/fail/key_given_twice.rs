@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool(label = "a", label = "b")]
+fn greet() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool(name = "say hello")]
+fn greet() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool(name = 3)]
+fn greet() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool(retries = 2)]
+fn greet() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool(zebra)]
+fn greet() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool]
+unsafe fn greet() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool]
+fn greet(names: ...) {}
+
+fn main() {}
