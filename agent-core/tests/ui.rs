@@ -25,4 +25,4 @@ fn rule_1_13_every_error_shows_the_fix() {
 }
 
 /// Mistakes that the compiler itself explains well.
-const OWN_WORDS: [&str; 2] = ["two_tools_of_one_name.stderr", "future_not_send.stderr"];
+const OWN_WORDS: [&str; 2] = ["two_tools_of_one_name.stderr", "default_of_another_type.stderr"];

@@ -28,7 +28,7 @@ impl Errors {
     }
 
     /// The same over all tokens of a syntax node.
-    fn on(&mut self, node: impl ToTokens, message: impl std::fmt::Display) {
+    pub(crate) fn on(&mut self, node: impl ToTokens, message: impl std::fmt::Display) {
         self.push(syn::Error::new_spanned(node, message));
     }
 
@@ -208,6 +208,10 @@ fn check_param(param: Param, errors: &mut Errors) -> Option<CheckedParam> {
     };
     if let Type::ImplTrait(opaque) = &ty {
         errors.on(opaque, "a tool's parameter needs a concrete type: its schema must be known\nhelp: write the type itself, such as `String`");
+        return None;
+    }
+    if let Type::TraitObject(object) = &ty {
+        errors.on(object, "a tool's parameter needs a concrete type: its schema must be known\nhelp: take the type itself, or state of the program as `Dep<T>`");
         return None;
     }
     if let Some(inner) = reference_inside(ty.to_token_stream()) {
