@@ -12,6 +12,9 @@ use crate::context::ToolContext;
 use crate::signature::Signature;
 use crate::tool::{Effects, Tool, ToolDefinition, ToolError, ToolOutput, ToolSource};
 
+/// A call that runs.
+pub(crate) type RunningCall = BoxFuture<'static, Result<ToolOutput, ToolError>>;
+
 /// What `#[tool]` makes of a function: constant data and three function pointers.
 #[derive(Debug)]
 pub struct FunctionTool {
@@ -28,10 +31,11 @@ pub struct FunctionTool {
     /// Declares the parameters.
     pub signature: fn(&mut Signature),
     /// Runs the function.
-    pub call: fn(ToolContext, Map<String, Value>) -> BoxFuture<'static, Result<ToolOutput, ToolError>>,
+    pub call: fn(ToolContext, Map<String, Value>) -> RunningCall,
 }
 
 /// The doc comment and the keys of `#[tool(…)]`.
+#[expect(clippy::struct_excessive_bools, reason = "one for each key that is on or off")]
 #[derive(Debug, Clone, Copy)]
 pub struct Attributes {
     /// The doc comment, or `description = "…"`.
@@ -136,14 +140,18 @@ impl Tool for &'static FunctionTool {
         definition
     }
 
-    fn call(&self, context: ToolContext, arguments: Map<String, Value>) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+    fn call(
+        &self,
+        context: ToolContext,
+        arguments: Map<String, Value>,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         let call = AssertUnwindSafe((self.call)(context, arguments));
         call.catch_unwind().map(|done| done.unwrap_or_else(|panic| Err(panicked(&*panic)))).boxed()
     }
 }
 
 /// Boxes the future of a call; the bound that a future which is not `Send` meets first.
-pub fn boxed<F>(call: F) -> BoxFuture<'static, Result<ToolOutput, ToolError>>
+pub fn boxed<F>(call: F) -> RunningCall
 where
     F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
 {

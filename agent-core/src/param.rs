@@ -80,9 +80,9 @@ impl Inject for CallId {
 impl<T: Send + Sync + 'static> Inject for Dep<T> {
     fn inject(context: &ToolContext) -> Result<Self, ToolError> {
         // An agent does not build without it, so this is for callers that bring their own context.
-        context.state().ok_or_else(|| {
-            ToolError::fatal(format!("nobody provided `{}`", Dependency::of::<T>().type_name()))
-        })
+        context
+            .state()
+            .ok_or_else(|| ToolError::fatal(format!("nobody provided `{}`", Dependency::of::<T>().type_name())))
     }
 
     fn dependencies() -> Vec<Dependency> {
@@ -142,9 +142,8 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param<FromModel> for T {
                 return Ok(serde_json::from_value(Value::Null).unwrap_or_else(|_| default()));
             }
             (None, None) => {
-                return absent::<T>().ok_or_else(|| {
-                    call.refuse(format!("{}: expected {}, got nothing", slot.name, expected::<T>()))
-                });
+                return absent::<T>()
+                    .ok_or_else(|| call.refuse(format!("{}: expected {}, got nothing", slot.name, expected::<T>())));
             }
             (Some(value), _) => value,
         };

@@ -72,7 +72,7 @@ impl Toolset {
     pub fn linked() -> Self {
         let mut functions: Vec<_> = crate::function::linked().collect();
         functions.sort_by_key(|function| (function.name(), function.file(), function.line()));
-        functions.into_iter().fold(Self::new(), |tools, function| tools.with(function))
+        functions.into_iter().fold(Self::new(), Self::with)
     }
 
     /// The same tools and one more, last in order.

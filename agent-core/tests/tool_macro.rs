@@ -1,4 +1,10 @@
 //! What `#[tool]` makes of a function: schema, description, injection, results, registration.
+#![expect(
+    clippy::expect_used,
+    clippy::too_many_arguments,
+    clippy::unnecessary_wraps,
+    reason = "a test says what it expects; its tools are there for their signatures"
+)]
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -133,7 +139,10 @@ async fn rule_1_4_an_option_may_be_left_out_also_behind_an_alias() {
         })
     );
     assert_eq!(text(&tools, json!({})).await, "None None None false");
-    assert_eq!(text(&tools, json!({"count": null, "note": "x", "units": "fahrenheit"})).await, "None Some(\"x\") Some(Fahrenheit) false");
+    assert_eq!(
+        text(&tools, json!({"count": null, "note": "x", "units": "fahrenheit"})).await,
+        "None Some(\"x\") Some(Fahrenheit) false"
+    );
 }
 
 /// Nested types.
@@ -187,8 +196,7 @@ fn defaults(
     #[arg(default = 10 * 10, range = 1..=1000)] limit: usize,
     #[arg(default = ".")] path: &Path,
     #[arg(default = vec!["a".to_owned()], length = 1..)] words: &[String],
-    #[arg(rename = "type", description = "What kind", example = "tree", length = ..=8)]
-    kind: String,
+    #[arg(rename = "type", description = "What kind", example = "tree", length = ..=8)] kind: String,
 ) -> String {
     format!("{units:?} {limit} {} {} {kind}", path.display(), words.join("+"))
 }
@@ -276,7 +284,14 @@ fn injected(
     word: &str,
 ) -> String {
     progress.report("half way");
-    format!("{} {} {} {} {id} {} {word}", borrowed.call_id(), owned.tool_name(), db.0.0, cancel.is_cancelled(), attempt.0)
+    format!(
+        "{} {} {} {} {id} {} {word}",
+        borrowed.call_id(),
+        owned.tool_name(),
+        db.0.0,
+        cancel.is_cancelled(),
+        attempt.0
+    )
 }
 
 fn context_of(tool: &str) -> ToolContext {
@@ -498,6 +513,14 @@ fn rule_1_8_linked_tools_are_sorted_by_name_and_know_their_place() {
 }
 
 #[test]
+fn rule_1_8_a_second_tool_of_a_name_is_a_problem_that_names_both_places() {
+    let tools = toolset![join_words].and(toolset![join_words]);
+    let [problem] = tools.problems() else { panic!("one problem: {:?}", tools.problems()) };
+    assert_eq!(problem.to_string().matches("tool_macro.rs:").count(), 2, "{problem}");
+    assert_eq!(tools.len(), 1);
+}
+
+#[test]
 fn toolset_takes_local_functions_and_says_what_is_no_tool() {
     /// A tool inside a function.
     #[tool]
@@ -505,7 +528,10 @@ fn toolset_takes_local_functions_and_says_what_is_no_tool() {
 
     fn no_tool() {}
 
-    assert_eq!(toolset![local_tool, inner::all_keys].names_and_labels(), [("local_tool", "Local tool"), ("All-Keys", "All keys")]);
+    assert_eq!(
+        toolset![local_tool, inner::all_keys].names_and_labels(),
+        [("local_tool", "Local tool"), ("All-Keys", "All keys")]
+    );
     let tools = toolset![no_tool];
     assert!(tools.is_empty());
     let [problem] = tools.problems() else { panic!("one problem: {:?}", tools.problems()) };

@@ -15,8 +15,23 @@ pub(crate) const FLAGS: [&str; 9] =
     ["read_only", "destructive", "idempotent", "open_world", "sequential", "terminate", "cold", "hidden", "inline"];
 
 const TOOL_KEYS: [&str; 17] = [
-    "name", "label", "description", "read_only", "destructive", "idempotent", "open_world", "category", "tags",
-    "sequential", "timeout", "retries", "terminate", "cold", "hidden", "inline", "crate",
+    "name",
+    "label",
+    "description",
+    "read_only",
+    "destructive",
+    "idempotent",
+    "open_world",
+    "category",
+    "tags",
+    "sequential",
+    "timeout",
+    "retries",
+    "terminate",
+    "cold",
+    "hidden",
+    "inline",
+    "crate",
 ];
 
 const ARG_KEYS: [&str; 6] = ["default", "rename", "description", "example", "range", "length"];
@@ -79,10 +94,13 @@ impl Parse for Entry {
 
 fn entries(tokens: TokenStream, errors: &mut Errors) -> Vec<Entry> {
     let parsed = Punctuated::<Entry, Token![,]>::parse_terminated.parse2(tokens);
-    let entries: Vec<Entry> = parsed.map(|list| list.into_iter().collect()).unwrap_or_else(|error| {
-        errors.push(error);
-        Vec::new()
-    });
+    let entries: Vec<Entry> = match parsed {
+        Ok(list) => list.into_iter().collect(),
+        Err(error) => {
+            errors.push(error);
+            Vec::new()
+        }
+    };
     for (at, entry) in entries.iter().enumerate() {
         if entries[..at].iter().any(|earlier| earlier.key == entry.key) {
             errors.at(entry.key.span(), format!("`{}` is given twice\nhelp: keep one of them", entry.key));

@@ -70,12 +70,7 @@ pub(crate) struct CheckedParam {
 }
 
 /// Applies all rules. `None` only along with an error.
-pub(crate) fn check(
-    function: &ToolFn,
-    attr: ToolAttr,
-    params: Vec<Param>,
-    errors: &mut Errors,
-) -> Option<CheckedTool> {
+pub(crate) fn check(function: &ToolFn, attr: ToolAttr, params: Vec<Param>, errors: &mut Errors) -> Option<CheckedTool> {
     check_signature(function, errors);
     check_flags(function, &attr, errors);
     let name = check_name(function, &attr, errors);
@@ -128,7 +123,10 @@ fn check_flags(function: &ToolFn, attr: &ToolAttr, errors: &mut Errors) {
         errors.on(destructive, "a tool that is `read_only` cannot be `destructive`\nhelp: keep one of them");
     }
     if let (Some(inline), Some(_)) = (attr.flag("inline"), &function.sig.asyncness) {
-        errors.on(inline, "`inline` is for sync functions; an `async fn` is on the async thread anyway\nhelp: remove `inline`");
+        errors.on(
+            inline,
+            "`inline` is for sync functions; an `async fn` is on the async thread anyway\nhelp: remove `inline`",
+        );
     }
 }
 
@@ -200,7 +198,10 @@ fn check_param(param: Param, errors: &mut Errors) -> Option<CheckedParam> {
     let arg = arg.unwrap_or_default();
     let (ty, borrowed) = match ty {
         Type::Reference(reference) if reference.mutability.is_some() => {
-            errors.on(reference, "a tool cannot change its arguments in place\nhelp: take it owned, or borrow it with `&`");
+            errors.on(
+                reference,
+                "a tool cannot change its arguments in place\nhelp: take it owned, or borrow it with `&`",
+            );
             return None;
         }
         Type::Reference(reference) => (*reference.elem, true),
@@ -286,7 +287,10 @@ fn check_length(range: &ExprRange, errors: &mut Errors) -> (Option<usize>, Optio
 fn check_names_differ(params: &[CheckedParam], errors: &mut Errors) {
     for (at, param) in params.iter().enumerate() {
         if params[..at].iter().any(|earlier| earlier.name == param.name) {
-            let message = format!("two arguments are named `{}`\nhelp: give one of them another name with `#[arg(rename = \"…\")]`", param.name);
+            let message = format!(
+                "two arguments are named `{}`\nhelp: give one of them another name with `#[arg(rename = \"…\")]`",
+                param.name
+            );
             errors.at(param.ident.span(), message);
         }
     }

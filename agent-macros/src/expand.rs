@@ -20,6 +20,8 @@ pub(crate) fn expand(function: &ToolFn, tool: &CheckedTool) -> TokenStream {
     let slots = tool.params.iter().enumerate().map(|(at, param)| slot(at, param, &private));
     let registration = registration(function, tool, &private);
     quote! {
+        // A call hands over what it read and what was injected; by value is the plain way to take it.
+        #[allow(clippy::needless_pass_by_value)]
         #plain
 
         #(#conditions)*
@@ -51,11 +53,7 @@ fn slot_name(at: usize) -> Ident {
 fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
     let slot = slot_name(at);
     let CheckedParam { name, ty, .. } = param;
-    let owned = if param.borrowed {
-        quote!(<#ty as #private::Lend>::Owned)
-    } else {
-        quote!(#ty)
-    };
+    let owned = if param.borrowed { quote!(<#ty as #private::Lend>::Owned) } else { quote!(#ty) };
     let constructor = match param {
         CheckedParam { default: Some(_), .. } | CheckedParam { example: Some(_), .. } => quote!(shown_argument),
         CheckedParam { argument: true, .. } => quote!(argument),

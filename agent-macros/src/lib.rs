@@ -61,13 +61,13 @@ use proc_macro::TokenStream;
 /// | `length = 1..=80` | least and greatest length, of a text in characters, of a list in elements |
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    expand_tool(attribute.into(), item.into()).into()
+    expand_tool(attribute.into(), &item.into()).into()
 }
 
-fn expand_tool(attribute: proc_macro2::TokenStream, item: proc_macro2::TokenStream) -> proc_macro2::TokenStream {
+fn expand_tool(attribute: proc_macro2::TokenStream, item: &proc_macro2::TokenStream) -> proc_macro2::TokenStream {
     let function = match model::read(item.clone()) {
         Ok(function) => function,
-        Err(error) => return fallback::unreadable(&item, &error),
+        Err(error) => return fallback::unreadable(item, &error),
     };
     let mut errors = check::Errors::default();
     let attr = attr::read(attribute, &mut errors);
