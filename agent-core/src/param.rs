@@ -90,7 +90,7 @@ impl<T: Send + Sync + 'static> Inject for Dep<T> {
     }
 }
 
-/// A type that may be a parameter of a tool. `Source` is inferred: [`FromModel`] or [`FromAgent`].
+/// A type that may be a parameter of a tool. `Source`, the model or the agent, is inferred.
 ///
 /// Not to be implemented: a type gets it from `Deserialize + JsonSchema`, or from [`Inject`].
 #[diagnostic::on_unimplemented(

@@ -7,7 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprRange, Lit, LitInt, LitStr, Path, RangeLimits, Token};
 
-use crate::check::Errors;
+use crate::errors::Errors;
 use crate::nearest::nearest;
 
 /// The keys of `#[tool(…)]` that are on or off, in the order of the documentation.

@@ -6,7 +6,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{Attribute, Expr, FnArg, Lit, Meta, Pat, PatType, Signature, Type, Visibility};
 
 use crate::attr::{ArgAttr, read_arg};
-use crate::check::Errors;
+use crate::errors::Errors;
 
 /// A function with an untouched body.
 pub(crate) struct ToolFn {
