@@ -1,5 +1,6 @@
 //! Every wire protocol against a server on the loopback interface that says what real services say, also when they
 //! are wrong. The names of the cases follow the traps they are for.
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a failed expectation is how a test fails")]
 #![cfg(all(feature = "anthropic", feature = "openai"))]
 
 mod support;

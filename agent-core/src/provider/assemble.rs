@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::json::{self, Joiner};
 use super::{ModelEvent, ModelRequest, PartKind};
-use crate::message::{Part, StopReason, ToolCall, Usage};
+use crate::message::{AssistantMessage, Part, StopReason, ToolCall, Usage};
 
 /// The parts of one answer while they grow. Events wait in [`events`](Self::events) until they are taken.
 #[derive(Debug, Default)]
@@ -140,10 +140,16 @@ impl<'a> CallIds<'a> {
         let id = match wanted {
             Some(id) if !self.taken(id) => id.to_owned(),
             // The number of messages grows from turn to turn, so the first try nearly always fits.
-            _ => (self.request.messages.len()..)
-                .map(|turn| format!("call_{turn}_{}", self.given.len()))
-                .find(|id| !self.taken(id))
-                .unwrap_or_default(),
+            _ => {
+                let mut turn = self.request.messages.len();
+                loop {
+                    let id = format!("call_{turn}_{}", self.given.len());
+                    if !self.taken(&id) {
+                        break id;
+                    }
+                    turn += 1;
+                }
+            }
         };
         self.given.push(id.clone());
         id
@@ -153,6 +159,6 @@ impl<'a> CallIds<'a> {
         let answers = self.request.messages.iter().filter_map(|message| message.as_assistant());
         id.is_empty()
             || self.given.iter().any(|given| given == id)
-            || answers.flat_map(|answer| answer.tool_calls()).any(|call| call.id == id)
+            || answers.flat_map(AssistantMessage::tool_calls).any(|call| call.id == id)
     }
 }

@@ -39,8 +39,8 @@ impl Default for HttpOptions {
     fn default() -> Self {
         Self {
             connect_timeout: Duration::from_secs(10),
-            first_byte_timeout: Duration::from_secs(600),
-            idle_timeout: Duration::from_secs(300),
+            first_byte_timeout: Duration::from_mins(10),
+            idle_timeout: Duration::from_mins(5),
             system_proxy: false,
         }
     }
@@ -107,13 +107,11 @@ impl HttpClient {
         let options = &self.shared.options;
         let secure = url.scheme() == "https" || options.system_proxy;
         let cell = if secure { &self.shared.secure } else { &self.shared.plain };
-        match cell.get() {
-            Some(client) => Ok(client),
-            None => {
-                let client = build(options, secure)?;
-                Ok(cell.get_or_init(|| client))
-            }
+        if let Some(client) = cell.get() {
+            return Ok(client);
         }
+        let client = build(options, secure)?;
+        Ok(cell.get_or_init(|| client))
     }
 }
 

@@ -1,6 +1,7 @@
 //! JSON as services send it: read leniently where the meaning is beyond doubt.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 
 use serde_json::Value;
 
@@ -44,8 +45,8 @@ fn repair(text: &str) -> (String, bool) {
                 in_string = !in_string;
                 out.push(next);
             }
-            '\\' if in_string => match escaped_unit(rest) {
-                Some(unit @ 0xD800..=0xDFFF) => {
+            '\\' if in_string => {
+                if let Some(unit @ 0xD800..=0xDFFF) = escaped_unit(rest) {
                     let second = escaped_unit(&rest[6..]).filter(|low| (0xDC00..=0xDFFF).contains(low));
                     if unit < 0xDC00 && second.is_some() {
                         taken = 12;
@@ -55,14 +56,14 @@ fn repair(text: &str) -> (String, bool) {
                         halves = true;
                         out.extend(char::from_u32(HALF_BASE + unit - 0xD800));
                     }
-                }
-                _ => {
+                } else {
                     taken += rest[1..].chars().next().map_or(0, char::len_utf8);
                     out.push_str(&rest[..taken]);
                 }
-            },
+            }
             control if in_string && control < ' ' => {
-                out.push_str(&format!("\\u{:04x}", u32::from(control)));
+                // Writing to a string does not fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(control));
             }
             other => out.push(other),
         }

@@ -93,7 +93,8 @@ impl OpenAi {
         if error.kind == ErrorKind::BadRequest
             && let Some((_, advice)) = ADVICE.iter().find(|(field, _)| error.message.contains(field))
         {
-            error.message.push_str(&format!("; if this server does not know the field, set its quirk {advice}"));
+            error.message += "; if this server does not know the field, set its quirk ";
+            error.message += advice;
         }
         error
     }
@@ -183,7 +184,7 @@ impl Quirks {
 pub enum MaxTokensField {
     /// `max_tokens`, which most servers know.
     MaxTokens,
-    /// `max_completion_tokens`, which OpenAI's reasoning models want.
+    /// `max_completion_tokens`, which `OpenAI`'s reasoning models want.
     MaxCompletionTokens,
 }
 

@@ -1,6 +1,6 @@
 //! What a model does, the same in every protocol.
 
-use agent_core::message::{Message, StopReason, Usage};
+use agent_core::message::{AssistantMessage, Message, StopReason, Usage};
 use agent_core::provider::ErrorKind;
 use serde_json::json;
 
@@ -237,13 +237,8 @@ async fn c4_unusable_ids_are_replaced_by_unique_ones() {
             assert_eq!(answer.calls().len(), 2, "{} turn {turns}", wire.name);
             turn = next_turn(turn, answer.message(provider.name(), MODEL));
         }
-        let ids: Vec<_> = turn
-            .messages
-            .iter()
-            .filter_map(|m| m.as_assistant())
-            .flat_map(|m| m.tool_calls())
-            .map(|c| c.id.clone())
-            .collect();
+        let answers = turn.messages.iter().filter_map(|message| message.as_assistant());
+        let ids: Vec<String> = answers.flat_map(AssistantMessage::tool_calls).map(|call| call.id.clone()).collect();
         let distinct: std::collections::HashSet<_> = ids.iter().collect();
         assert_eq!((ids.len(), distinct.len()), (6, 6), "{}: {ids:?}", wire.name);
         turn.messages.push(Message::user("Go on.").into());

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::support::answer::{Answer, ask};
 use super::support::server::{Reply, Server};
 use super::support::strict::check_messages;
-use super::support::wire::{MODEL, event, next_turn, request};
+use super::support::wire::{MODEL, data, event, next_turn, request};
 
 async fn answer(events: &[Value]) -> Answer {
     let body: String = events.iter().map(event).collect();
@@ -16,6 +16,7 @@ async fn answer(events: &[Value]) -> Answer {
     ask(&Anthropic::new(&server.url, None), &request()).await
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "called with literals")]
 fn start(index: u64, block: Value) -> Value {
     json!({"type": "content_block_start", "index": index, "content_block": block})
 }
@@ -243,7 +244,7 @@ async fn text_thinking_and_text_keep_their_order() {
 #[tokio::test]
 async fn events_without_a_name_are_told_by_their_type() {
     let events = with_end(vec![start(0, json!({"type": "text", "text": "Hello"})), stop(0)], "end_turn");
-    let body: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    let body: String = events.iter().map(data).collect();
     let server = Server::start([Reply::sse(body)]).await;
     assert_eq!(ask(&Anthropic::new(&server.url, None), &request()).await.text(), "Hello");
 }

@@ -58,9 +58,9 @@ async fn t5_an_answer_behind_its_end_mark_is_not_waited_for() {
 #[tokio::test]
 async fn t10_an_abort_closes_the_connection() {
     for wire in ALL {
-        for body in [(wire.begin)(TEXT).concat(), String::new()] {
-            let waits = body.is_empty();
-            let server = Server::start([Reply::sse(body).hang()]).await;
+        for reply in [Reply::sse((wire.begin)(TEXT).concat()).hang(), Reply::sse("").hang(), Reply::silent()] {
+            let waits = !reply.says_something();
+            let server = Server::start([reply]).await;
             let provider = wire.connect(&server.url);
             let request = request();
             let mut stream = provider.stream(&request);
@@ -86,6 +86,47 @@ async fn t9_one_connection_serves_a_hundred_turns() {
             assert_eq!(ask(&*provider, &request()).await.text(), "Hello", "{}", wire.name);
         }
         assert_eq!((server.connections(), server.requests().len()), (1, 100), "{}", wire.name);
+    }
+}
+
+#[tokio::test]
+async fn t9_compressed_answers_and_old_servers() {
+    for wire in ALL {
+        let whole = Reply::sse(wire.stream(TEXT));
+        for reply in [whole.clone().gzip(), whole.clone().gzip().byte_by_byte(), whole.clone().http_1_0(), whole] {
+            let server = Server::start([reply]).await;
+            let provider = wire.connect(&server.url);
+            for _ in 0..2 {
+                assert_eq!(ask(&*provider, &request()).await.text(), "Hello", "{}", wire.name);
+            }
+            assert!(server.requests()[0].head.contains("accept-encoding: gzip"), "{}", server.requests()[0].head);
+        }
+        let refused = Reply::status("400 Bad Request", "", r#"{"error":{"message":"Not so"}}"#).gzip();
+        let server = Server::start([refused]).await;
+        let answer = ask(&*wire.connect(&server.url), &request()).await;
+        assert!(answer.failure().message.contains("Not so"), "{}", answer.failure().message);
+    }
+}
+
+#[tokio::test]
+async fn t5_a_server_that_never_answers() {
+    for wire in ALL {
+        let server = Server::start([Reply::silent()]).await;
+        let answer = ask(&*wire.impatient(&server.url, SHORT), &request()).await;
+        assert_eq!(answer.failure().kind, ErrorKind::Idle, "{}", wire.name);
+        let closed = tokio::time::timeout(Duration::from_secs(1), server.disconnected()).await;
+        closed.unwrap_or_else(|_| panic!("{}: the server still has the connection", wire.name));
+    }
+}
+
+#[tokio::test]
+async fn tls_is_set_up_for_the_client_alone() {
+    for wire in ALL {
+        let server = Server::start([Reply::sse(wire.stream(TEXT))]).await;
+        let answer = ask(&*wire.connect(&server.url.replace("http:", "https:")), &request()).await;
+        assert_eq!(answer.failure().kind, ErrorKind::Connection, "{}: {}", wire.name, answer.failure());
+        assert!(server.requests().is_empty(), "{}: nothing was sent in the clear", wire.name);
+        assert!(rustls::crypto::CryptoProvider::get_default().is_none(), "{}: a library chooses for itself", wire.name);
     }
 }
 

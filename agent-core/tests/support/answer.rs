@@ -101,8 +101,8 @@ pub(crate) async fn ask(provider: &dyn Provider, request: &ModelRequest) -> Answ
 
 fn check_part(started: Option<(PartKind, String)>, part: &Part) {
     match (started, part) {
-        (Some((PartKind::Text, pieces)), Part::Text { text }) => assert_eq!(pieces, *text),
-        (Some((PartKind::Thinking, pieces)), Part::Thinking { text, .. }) => assert_eq!(pieces, *text),
+        (Some((PartKind::Text, pieces)), Part::Text { text })
+        | (Some((PartKind::Thinking, pieces)), Part::Thinking { text, .. }) => assert_eq!(pieces, *text),
         (Some((PartKind::ToolCall { id, name }, pieces)), Part::ToolCall(call)) => {
             assert_eq!((&id, &name), (&call.id, &call.name));
             if call.unreadable.is_none()

@@ -80,7 +80,33 @@ impl Reply {
         self
     }
 
+    /// Nothing at all is sent, not even a status.
+    pub(crate) fn silent() -> Self {
+        Self { head: String::new(), ..Self::sse("").hang() }
+    }
+
+    /// The same reply from an old server, which closes the connection behind each answer.
+    pub(crate) fn http_1_0(mut self) -> Self {
+        self.head = self.head.replace("HTTP/1.1", "HTTP/1.0");
+        self.close()
+    }
+
+    /// The same body, compressed.
+    pub(crate) fn gzip(mut self) -> Self {
+        self.pieces = vec![gzip(&self.pieces.concat())];
+        self.head.push_str("content-encoding: gzip\r\n");
+        self
+    }
+
+    /// Whether its body has any bytes.
+    pub(crate) fn says_something(&self) -> bool {
+        self.pieces.iter().any(|piece| !piece.is_empty())
+    }
+
     async fn send(&self, stream: &mut TcpStream) -> std::io::Result<()> {
+        if self.head.is_empty() {
+            return Ok(());
+        }
         let framing = if self.chunked { "transfer-encoding: chunked\r\n\r\n" } else { "connection: close\r\n\r\n" };
         stream.write_all(format!("{}{framing}", self.head).as_bytes()).await?;
         for piece in self.pieces.iter().filter(|piece| !piece.is_empty()) {
@@ -102,6 +128,26 @@ impl Reply {
         }
         Ok(())
     }
+}
+
+/// The gzip format around uncompressed blocks, which every reader of it accepts.
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut out = vec![0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255];
+    let blocks = bytes.chunks(10_000);
+    let last = blocks.len() - 1;
+    for (number, block) in blocks.enumerate() {
+        let length = u16::try_from(block.len()).unwrap();
+        out.push(u8::from(number == last));
+        out.extend_from_slice(&length.to_le_bytes());
+        out.extend_from_slice(&(!length).to_le_bytes());
+        out.extend_from_slice(block);
+    }
+    let crc = !bytes.iter().fold(u32::MAX, |crc, byte| {
+        (0..8).fold(crc ^ u32::from(*byte), |crc, _| if crc & 1 == 1 { (crc >> 1) ^ 0xedb8_8320 } else { crc >> 1 })
+    });
+    out.extend_from_slice(&crc.to_le_bytes());
+    out.extend_from_slice(&u32::try_from(bytes.len()).unwrap().to_le_bytes());
+    out
 }
 
 /// A request as it arrived.

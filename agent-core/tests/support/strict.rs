@@ -59,7 +59,7 @@ fn chat_content(at: usize, content: &Value) -> Verdict {
     }
 }
 
-fn chat_answer<'v>(at: usize, message: &'v Value) -> Result<Vec<&'v str>, String> {
+fn chat_answer(at: usize, message: &Value) -> Result<Vec<&str>, String> {
     let Some(calls) = message.get("tool_calls") else {
         chat_content(at, &message["content"])?;
         return Ok(Vec::new());
@@ -161,7 +161,7 @@ fn plain_block(at: usize, block: &Value) -> Verdict {
     }
 }
 
-fn answer_blocks<'v>(at: usize, blocks: &'v [Value]) -> Result<Vec<&'v str>, String> {
+fn answer_blocks(at: usize, blocks: &[Value]) -> Result<Vec<&str>, String> {
     let mut ids = Vec::new();
     for block in blocks {
         match block["type"].as_str() {

@@ -48,7 +48,11 @@ pub(crate) const ALL: [Wire; 2] = [CHAT, MESSAGES];
 pub(crate) const CHAT: Wire = Wire {
     name: "chat",
     provider: |url, client| Box::new(OpenAi::new(format!("{url}/v1"), "key".to_owned()).with_client(client)),
-    begin: |script| script.iter().map(|say| data(&chat_chunk(script, say))).collect(),
+    begin: |script| {
+        let calls = script.iter().filter_map(|say| if let Say::Call(part, ..) = say { Some(*part) } else { None });
+        let calls: Vec<usize> = calls.collect();
+        script.iter().map(|say| data(&chat_chunk(&calls, say))).collect()
+    },
     finish: |script| {
         let reason = if has_calls(script) { "tool_calls" } else { "stop" };
         let usage =
@@ -79,8 +83,8 @@ pub(crate) const CHAT: Wire = Wire {
     check: strict::check_chat,
 };
 
-fn chat_chunk(script: &[Say<'_>], say: &Say<'_>) -> Value {
-    let number = |part: usize| script.iter().filter(|say| matches!(say, Say::Call(other, ..) if *other < part)).count();
+fn chat_chunk(calls: &[usize], say: &Say<'_>) -> Value {
+    let number = |part: usize| calls.iter().filter(|other| **other < part).count();
     let delta = match *say {
         Say::Text(_, text) => json!({"content": text}),
         Say::Thinking(_, text) => json!({"reasoning_content": text}),
@@ -190,7 +194,12 @@ impl Wire {
 }
 
 fn client(limit: Duration) -> HttpClient {
-    HttpClient::new(HttpOptions { first_byte_timeout: limit, idle_timeout: limit, ..HttpOptions::default() })
+    HttpClient::new(HttpOptions {
+        connect_timeout: Duration::from_secs(1),
+        first_byte_timeout: limit,
+        idle_timeout: limit,
+        ..HttpOptions::default()
+    })
 }
 
 fn has_calls(script: &[Say<'_>]) -> bool {

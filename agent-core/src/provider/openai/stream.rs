@@ -307,19 +307,18 @@ impl Decoder<'_> {
 }
 
 /// Pieces of one detail come with the same type and number: their texts are joined, so that the whole can be sent back.
-fn merge_details(list: &mut Value, pieces: &[Value]) {
-    if !list.is_array() {
-        *list = json!([]);
+fn merge_details(details: &mut Value, pieces: &[Value]) {
+    if !details.is_array() {
+        *details = json!([]);
     }
-    let Some(list) = list.as_array_mut() else { return };
+    let Some(details) = details.as_array_mut() else { return };
     for piece in pieces {
-        let same = |last: &&mut Value| {
-            piece.get("index").is_some()
-                && last.get("index") == piece.get("index")
-                && last.get("type") == piece.get("type")
+        let goes_on = |last: &&mut Value| {
+            let same = |key: &str| last.get(key) == piece.get(key);
+            piece.get("index").is_some() && same("index") && same("type")
         };
-        let (Some(last), Some(fields)) = (list.last_mut().filter(same), piece.as_object()) else {
-            list.push(piece.clone());
+        let (Some(last), Some(fields)) = (details.last_mut().filter(goes_on), piece.as_object()) else {
+            details.push(piece.clone());
             continue;
         };
         for (key, value) in fields {
