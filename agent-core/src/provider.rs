@@ -16,10 +16,17 @@ use crate::tool::ToolDefinition;
 
 pub mod scripted;
 
-#[cfg(feature = "anthropic")]
-pub mod anthropic;
+#[cfg(feature = "http")]
+mod json;
+#[cfg(feature = "http")]
+mod assemble;
+#[cfg(feature = "http")]
+mod encode;
 #[cfg(feature = "http")]
 pub mod http;
+
+#[cfg(feature = "anthropic")]
+pub mod anthropic;
 #[cfg(feature = "openai")]
 pub mod openai;
 
