@@ -220,7 +220,7 @@ impl RunArgs {
                 .hint(format!("quote the prompt: agent \"{}\"", self.words.join(" "))));
         }
         let near = agent_core::schema::nearest(first, commands.iter().copied());
-        if !self.print && !near.is_empty() {
+        if !self.print && !near.is_empty() && !first.contains(char::is_whitespace) {
             return Err(CliError::usage(format!("there is no command `{first}`"))
                 .did_you_mean(first, commands)
                 .hint(format!("to send it to the model: agent -p {first}")));

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use agent_core::ModelSettings;
 use agent_core::message::Prices;
+use agent_core::provider::openai::Quirks;
 use serde::{Deserialize, Deserializer};
 
 use super::FileText;
@@ -80,6 +81,8 @@ pub(crate) struct ProviderSection {
     pub(crate) api_key_env: Option<String>,
     /// Headers sent with every request.
     pub(crate) headers: BTreeMap<String, String>,
+    /// Where a Chat Completions server deviates from the protocol.
+    pub(crate) quirks: Option<Quirks>,
     /// The model to ask when none is named.
     pub(crate) default_model: Option<String>,
 }

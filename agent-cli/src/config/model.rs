@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use agent_core::provider::openai::Quirks;
+
 use super::Environment;
 use super::file::{ApiKey, Protocol, ProviderSection};
 use crate::error::CliError;
@@ -24,6 +26,7 @@ pub(crate) struct ProviderConfig {
     pub(crate) base_url: Option<String>,
     pub(crate) api_key: Option<ApiKey>,
     pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) quirks: Option<Quirks>,
     default_model: Option<String>,
     /// The variables and keys that were looked at for a key and an address.
     looked_for: Vec<String>,
@@ -32,7 +35,12 @@ pub(crate) struct ProviderConfig {
 impl ProviderConfig {
     /// Whether it can be asked: there is a key, or a server on this machine that needs none.
     fn is_usable(&self) -> bool {
-        self.api_key.is_some() || self.base_url.as_deref().is_some_and(is_loopback)
+        self.api_key.is_some() || self.is_local()
+    }
+
+    /// Whether the server is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        self.base_url.as_deref().is_some_and(is_loopback)
     }
 }
 
@@ -133,6 +141,7 @@ fn provider(
         base_url: base_url.map(str::to_owned),
         api_key: key_in_env.map(|key| ApiKey(key.to_owned())).or_else(|| section.api_key.clone()),
         headers: section.headers.clone(),
+        quirks: section.quirks.clone(),
         default_model: section.default_model.clone().or_else(|| built_in.map(|b| b.default_model.to_owned())),
         looked_for,
     })
