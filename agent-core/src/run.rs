@@ -207,6 +207,10 @@ impl Driver<'_> {
     }
 
     async fn converse(&mut self, prompt: Message) -> Result<EndReason, RunError> {
+        // A run that was dropped could not answer its calls any more.
+        for result in history::open_calls(self.session.messages()) {
+            self.session.append(Message::ToolResult(result))?;
+        }
         self.deliver(vec![prompt])?;
         loop {
             if self.cancellation.is_cancelled() {

@@ -1,0 +1,460 @@
+//! Does a value fit a schema, and if not, what is wrong with it?
+
+use std::cell::Cell;
+use std::collections::HashSet;
+
+use serde_json::{Map, Number, Value};
+
+use super::path::Path;
+use super::{Problem, describe, nearest};
+
+/// How many schemas one check looks at. Beyond it everything fits: no schema can make a check take forever.
+const STEPS: u32 = 1_000_000;
+
+/// The whole schema, in which references are looked up.
+#[derive(Clone, Copy)]
+pub(super) struct Root<'a>(pub(super) &'a Value);
+
+impl<'a> Root<'a> {
+    /// The schema a `$ref` names; `None` without one, or if it does not point into this schema.
+    pub(super) fn target(self, keywords: &Map<String, Value>) -> Option<&'a Value> {
+        let pointer = keywords.get("$ref")?.as_str()?.strip_prefix('#')?;
+        self.0.pointer(pointer)
+    }
+}
+
+/// Whether a value fits the whole schema.
+pub(super) fn fits(schema: &Value, value: &Value) -> bool {
+    Check::new(Root(schema)).fits(schema, value, &Path::ROOT)
+}
+
+/// Everything that keeps a value from fitting the whole schema.
+pub(super) fn problems(schema: &Value, value: &Value) -> Vec<Problem> {
+    Check::new(Root(schema)).problems(schema, value, &Path::ROOT)
+}
+
+/// One look at a value: bounded in steps, whatever the schema.
+pub(super) struct Check<'a> {
+    pub(super) root: Root<'a>,
+    steps_left: Cell<u32>,
+}
+
+/// Where problems go.
+enum Report {
+    /// Only whether there is one counts; the check ends with the first.
+    Quick { failed: bool },
+    /// All are wanted.
+    Full(Vec<Problem>),
+}
+
+impl Report {
+    fn add(&mut self, path: &Path<'_>, text: impl FnOnce() -> String) {
+        match self {
+            Self::Quick { failed } => *failed = true,
+            Self::Full(problems) => problems.push(Problem { path: path.to_string(), text: text() }),
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        matches!(self, Self::Quick { failed: true })
+    }
+}
+
+impl<'a> Check<'a> {
+    pub(super) fn new(root: Root<'a>) -> Self {
+        Self { root, steps_left: Cell::new(STEPS) }
+    }
+
+    pub(super) fn fits(&self, schema: &'a Value, value: &Value, path: &Path<'_>) -> bool {
+        let mut report = Report::Quick { failed: false };
+        self.check(schema, value, path, &mut report);
+        !report.is_done()
+    }
+
+    pub(super) fn problems(&self, schema: &'a Value, value: &Value, path: &Path<'_>) -> Vec<Problem> {
+        let mut report = Report::Full(Vec::new());
+        self.check(schema, value, path, &mut report);
+        match report {
+            Report::Full(problems) => problems,
+            Report::Quick { .. } => Vec::new(),
+        }
+    }
+
+    /// Takes one step; `false` if the check has gone far enough.
+    pub(super) fn may_go_on(&self, path: &Path<'_>) -> bool {
+        let left = self.steps_left.get();
+        self.steps_left.set(left.saturating_sub(1));
+        left > 0 && !path.is_too_deep()
+    }
+
+    fn check(&self, schema: &'a Value, value: &Value, path: &Path<'_>, report: &mut Report) {
+        if report.is_done() || !self.may_go_on(path) {
+            return;
+        }
+        let keywords = match schema {
+            Value::Object(keywords) => keywords,
+            Value::Bool(false) => return report.add(path, || "nothing is allowed here".to_owned()),
+            _ => return,
+        };
+        if value.is_null() && is_nullable(keywords) {
+            return;
+        }
+        if let Some(values) = listed_values(keywords) {
+            if !values.iter().any(|allowed| equal(allowed, value)) {
+                report.add(path, || unlisted(&values.iter().collect::<Vec<_>>(), value));
+                return;
+            }
+        } else if types(keywords).is_some_and(|types| !types.iter().any(|kind| is_of_type(value, kind))) {
+            report.add(path, || {
+                format!("expected {}, got {}", describe::schema(self.root, schema), describe::value(value))
+            });
+            return;
+        }
+        match value {
+            Value::Object(fields) => self.object(keywords, fields, path, report),
+            Value::Array(items) => self.array(keywords, items, path, report),
+            Value::String(text) => string(keywords, text, path, report),
+            Value::Number(number) => numeric(keywords, number, path, report),
+            Value::Null | Value::Bool(_) => {}
+        }
+        self.composed(keywords, value, path, report);
+    }
+
+    /// `$ref`, `allOf`, `anyOf`, `oneOf` and `not`.
+    fn composed(&self, keywords: &'a Map<String, Value>, value: &Value, path: &Path<'_>, report: &mut Report) {
+        let deeper = path.deeper();
+        if let Some(target) = self.root.target(keywords) {
+            self.check(target, value, &deeper, report);
+        }
+        if let Some(Value::Array(parts)) = keywords.get("allOf") {
+            for part in parts {
+                self.check(part, value, &deeper, report);
+            }
+        }
+        for union in ["anyOf", "oneOf"] {
+            if let Some(Value::Array(branches)) = keywords.get(union)
+                && !report.is_done()
+                && !branches.iter().any(|branch| self.fits(branch, value, &deeper))
+            {
+                match report {
+                    Report::Quick { failed } => *failed = true,
+                    Report::Full(problems) => problems.extend(self.union_problems(branches, value, path)),
+                }
+            }
+        }
+        if let Some(excluded) = keywords.get("not")
+            && !report.is_done()
+            && self.fits(excluded, value, &deeper)
+        {
+            report.add(path, || {
+                let excluded = describe::schema(self.root, excluded);
+                format!("expected anything but {excluded}, got {}", describe::value(value))
+            });
+        }
+    }
+
+    /// Why none of several schemas fits: the values or types they allow, or else the problems of the closest one.
+    fn union_problems(&self, branches: &'a [Value], value: &Value, path: &Path<'_>) -> Vec<Problem> {
+        let here = |text| vec![Problem { path: path.to_string(), text }];
+        let allowed: Option<Vec<_>> =
+            branches.iter().map(|branch| describe::allowed_values(self.root, branch)).collect();
+        if let Some(allowed) = allowed {
+            return here(unlisted(&allowed.concat(), value));
+        }
+        let of_type: Vec<&Value> = branches.iter().filter(|branch| self.takes_type(branch, value)).collect();
+        if of_type.is_empty() {
+            let expected: Vec<_> = branches.iter().map(|branch| describe::schema(self.root, branch)).collect();
+            let mut distinct = HashSet::new();
+            let expected: Vec<_> = expected.into_iter().filter(|text| distinct.insert(text.clone())).collect();
+            return here(format!("expected {}, got {}", expected.join(" or "), describe::value(value)));
+        }
+        if let Some(problem) = self.unknown_tag(&of_type, value, path) {
+            return vec![problem];
+        }
+        let ranked = of_type.into_iter().map(|branch| {
+            let problems = self.problems(branch, value, &path.deeper());
+            ((self.foreign_tags(branch, value), self.missing(branch, value), problems.len()), problems)
+        });
+        ranked.min_by_key(|(rank, _)| *rank).map(|(_, problems)| problems).unwrap_or_default()
+    }
+
+    /// The problem of a tag that no branch knows, where each branch has a tag of the same name.
+    fn unknown_tag(&self, branches: &[&'a Value], value: &Value, path: &Path<'_>) -> Option<Problem> {
+        let fields = value.as_object()?;
+        let first = self.resolved(branches.first()?)?;
+        let is_tag = |name: &&String| {
+            branches.iter().all(|branch| self.tag_values(branch, name).is_some()) && fields.contains_key(*name)
+        };
+        let name = first.get("properties")?.as_object()?.keys().find(is_tag)?;
+        let allowed: Vec<&Value> = branches.iter().filter_map(|branch| self.tag_values(branch, name)).flatten().collect();
+        let tag = &fields[name];
+        let unknown = !allowed.iter().any(|known| equal(known, tag));
+        unknown.then(|| Problem { path: path.key(name).to_string(), text: unlisted(&allowed, tag) })
+    }
+
+    fn tag_values(&self, branch: &'a Value, name: &str) -> Option<Vec<&'a Value>> {
+        let property = self.resolved(branch)?.get("properties")?.get(name)?;
+        describe::allowed_values(self.root, property)
+    }
+
+    /// How many properties that must have a certain value have another one.
+    pub(super) fn foreign_tags(&self, branch: &'a Value, value: &Value) -> usize {
+        let Some(properties) = self.resolved(branch).and_then(|keywords| keywords.get("properties")?.as_object()) else {
+            return 0;
+        };
+        let is_foreign = |(name, property): &(&'a String, &'a Value)| {
+            let allowed = describe::allowed_values(self.root, property);
+            let sent = value.get(name.as_str());
+            matches!((allowed, sent), (Some(allowed), Some(sent)) if !allowed.iter().any(|known| equal(known, sent)))
+        };
+        properties.iter().filter(is_foreign).count()
+    }
+
+    fn missing(&self, branch: &'a Value, value: &Value) -> usize {
+        let required = self.resolved(branch).map(|keywords| required(keywords).collect::<Vec<_>>());
+        required.into_iter().flatten().filter(|name| value.get(name).is_none()).count()
+    }
+
+    fn takes_type(&self, schema: &'a Value, value: &Value) -> bool {
+        let Some(keywords) = self.resolved(schema) else { return *schema != Value::Bool(false) };
+        let takes = |types: Vec<&str>| types.iter().any(|kind| is_of_type(value, kind));
+        types(keywords).is_none_or(takes) && listed_values(keywords).is_none_or(|values| {
+            values.iter().any(|allowed| type_name(allowed) == type_name(value))
+        })
+    }
+
+    /// The keywords of a schema, behind its references.
+    pub(super) fn resolved(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
+        let mut keywords = schema.as_object()?;
+        // A circle of references has no keywords to find: the first ones will do.
+        for _ in 0..8 {
+            match self.root.target(keywords).and_then(Value::as_object) {
+                Some(target) => keywords = target,
+                None => break,
+            }
+        }
+        Some(keywords)
+    }
+
+    fn object(&self, keywords: &'a Map<String, Value>, fields: &Map<String, Value>, path: &Path<'_>, report: &mut Report) {
+        let properties = keywords.get("properties").and_then(Value::as_object);
+        for name in required(keywords).filter(|name| !fields.contains_key(*name)) {
+            report.add(&path.key(name), || match properties.and_then(|properties| properties.get(name)) {
+                Some(property) => {
+                    let described = property.as_object().map(|keywords| describe::description(self.root, keywords));
+                    format!("required, {}{}", describe::schema(self.root, property), described.unwrap_or_default())
+                }
+                None => "required".to_owned(),
+            });
+        }
+        for (name, field) in fields {
+            let place = path.key(name);
+            if let Some(schema) = property_schema(keywords, name) {
+                match schema {
+                    Value::Bool(false) => report.add(&place, || unknown_property(properties, name)),
+                    schema => self.check(schema, field, &place, report),
+                }
+            }
+        }
+        count(keywords, ["minProperties", "maxProperties"], fields.len(), "properties", path, report);
+    }
+
+    fn array(&self, keywords: &'a Map<String, Value>, items: &[Value], path: &Path<'_>, report: &mut Report) {
+        for (at, item) in items.iter().enumerate() {
+            if let Some(schema) = item_schema(keywords, at) {
+                self.check(schema, item, &path.index(at), report);
+            }
+        }
+        count(keywords, ["minItems", "maxItems"], items.len(), "items", path, report);
+        if keywords.get("uniqueItems") == Some(&Value::Bool(true)) && !report.is_done() {
+            let mut seen = HashSet::new();
+            if let Some(at) = items.iter().position(|item| !seen.insert(item)) {
+                report.add(&path.index(at), || format!("expected no item twice, got {} again", describe::value(&items[at])));
+            }
+        }
+    }
+}
+
+/// The schema of the item at a place of an array.
+pub(super) fn item_schema(keywords: &Map<String, Value>, at: usize) -> Option<&Value> {
+    let prefix = keywords.get("prefixItems").and_then(Value::as_array);
+    prefix.and_then(|prefix| prefix.get(at)).or_else(|| keywords.get("items"))
+}
+
+/// The schema of a property; `None` if anything goes, `false` if there may be no such property.
+pub(super) fn property_schema<'a>(keywords: &'a Map<String, Value>, name: &str) -> Option<&'a Value> {
+    if let Some(schema) = keywords.get("properties").and_then(|properties| properties.get(name)) {
+        return Some(schema);
+    }
+    let patterns = keywords.get("patternProperties").and_then(Value::as_object);
+    for (pattern, schema) in patterns.into_iter().flatten() {
+        match matches_pattern(pattern, name) {
+            Some(true) => return Some(schema),
+            Some(false) => {}
+            None => return None,
+        }
+    }
+    keywords.get("additionalProperties")
+}
+
+/// The names in `required`.
+pub(super) fn required(keywords: &Map<String, Value>) -> impl Iterator<Item = &str> {
+    keywords.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+}
+
+/// The types a schema names; `None` if it names none.
+pub(super) fn types(keywords: &Map<String, Value>) -> Option<Vec<&str>> {
+    match keywords.get("type")? {
+        Value::String(kind) => Some(vec![kind.as_str()]),
+        Value::Array(kinds) => Some(kinds.iter().filter_map(Value::as_str).collect()),
+        _ => None,
+    }
+}
+
+/// The branches of a union.
+pub(super) fn branches(keywords: &Map<String, Value>) -> Option<&Vec<Value>> {
+    keywords.get("anyOf").or_else(|| keywords.get("oneOf"))?.as_array()
+}
+
+/// The values of a schema's own `const` or `enum`.
+pub(super) fn listed_values(keywords: &Map<String, Value>) -> Option<&[Value]> {
+    match (keywords.get("const"), keywords.get("enum")) {
+        (Some(only), _) => Some(std::slice::from_ref(only)),
+        (None, Some(Value::Array(values))) => Some(values),
+        _ => None,
+    }
+}
+
+pub(super) fn is_nullable(keywords: &Map<String, Value>) -> bool {
+    keywords.get("nullable") == Some(&Value::Bool(true))
+}
+
+/// The most exact type of a value.
+pub(super) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+/// Whether a value has a type. A float is no integer here, even a whole one: what decodes it afterwards is as strict.
+pub(super) fn is_of_type(value: &Value, kind: &str) -> bool {
+    let own = type_name(value);
+    own == kind || (own == "integer" && kind == "number")
+}
+
+/// Whether two values are the same, `1` and `1.0` too.
+pub(super) fn equal(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || (a.is_f64() || b.is_f64()) && a.as_f64() == b.as_f64(),
+        _ => a == b,
+    }
+}
+
+fn unlisted(allowed: &[&Value], value: &Value) -> String {
+    let text = format!("expected {}, got {}", describe::one_of(allowed), describe::value(value));
+    let sent = value.as_str().filter(|_| allowed.len() > 1).unwrap_or_default();
+    match nearest(sent, allowed.iter().filter_map(|value| value.as_str())).first() {
+        Some(near) => format!("{text}; did you mean {}?", Value::from(*near)),
+        None => text,
+    }
+}
+
+fn unknown_property(properties: Option<&Map<String, Value>>, name: &str) -> String {
+    let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
+    match (nearest(name, known).as_slice(), properties) {
+        ([near, ..], _) => format!("unknown property; did you mean `{near}`?"),
+        ([], Some(properties)) if !properties.is_empty() => {
+            format!("unknown property; known are {}", describe::listed(properties.keys().map(|name| format!("`{name}`"))))
+        }
+        _ => "unknown property; none is known".to_owned(),
+    }
+}
+
+/// Whether a name matches a pattern; `None` if the pattern is more than text between `^` and `$`, or digits.
+fn matches_pattern(pattern: &str, name: &str) -> Option<bool> {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match pattern {
+        r"^\d+$" | "^[0-9]+$" => return Some(digits(name)),
+        r"^-?\d+$" | "^-?[0-9]+$" => return Some(digits(name.strip_prefix('-').unwrap_or(name))),
+        _ => {}
+    }
+    let (text, at_start) = pattern.strip_prefix('^').map_or((pattern, false), |rest| (rest, true));
+    let (text, at_end) = text.strip_suffix('$').map_or((text, false), |rest| (rest, true));
+    if text.contains(|c| r".*+?()[]{}|\^$".contains(c)) {
+        return (text == ".*" || text == ".+" && !name.is_empty()).then_some(true);
+    }
+    Some(match (at_start, at_end) {
+        (true, true) => name == text,
+        (true, false) => name.starts_with(text),
+        (false, true) => name.ends_with(text),
+        (false, false) => name.contains(text),
+    })
+}
+
+fn string(keywords: &Map<String, Value>, text: &str, path: &Path<'_>, report: &mut Report) {
+    if keywords.contains_key("minLength") || keywords.contains_key("maxLength") {
+        count(keywords, ["minLength", "maxLength"], text.chars().count(), "characters", path, report);
+    }
+}
+
+fn count(
+    keywords: &Map<String, Value>,
+    [least, most]: [&str; 2],
+    count: usize,
+    what: &str,
+    path: &Path<'_>,
+    report: &mut Report,
+) {
+    let count = count as u64;
+    if let Some(least) = keywords.get(least).and_then(Value::as_u64).filter(|least| count < *least) {
+        report.add(path, || format!("expected at least {least} {what}, got {count}"));
+    }
+    if let Some(most) = keywords.get(most).and_then(Value::as_u64).filter(|most| count > *most) {
+        report.add(path, || format!("expected at most {most} {what}, got {count}"));
+    }
+}
+
+fn numeric(keywords: &Map<String, Value>, number: &Number, path: &Path<'_>, report: &mut Report) {
+    use std::cmp::Ordering::{Equal, Greater, Less};
+    let limits = [
+        ("minimum", "at least", [Greater, Equal]),
+        ("maximum", "at most", [Less, Equal]),
+        ("exclusiveMinimum", "more than", [Greater, Greater]),
+        ("exclusiveMaximum", "less than", [Less, Less]),
+    ];
+    for (keyword, words, wanted) in limits {
+        if let Some(Value::Number(limit)) = keywords.get(keyword)
+            && compare(number, limit).is_some_and(|order| !wanted.contains(&order))
+        {
+            report.add(path, || format!("expected {words} {limit}, got {number}"));
+        }
+    }
+    if let Some(Value::Number(step)) = keywords.get("multipleOf")
+        && !is_multiple(number, step)
+    {
+        report.add(path, || format!("expected a multiple of {step}, got {number}"));
+    }
+}
+
+fn compare(a: &Number, b: &Number) -> Option<std::cmp::Ordering> {
+    match (a.as_i128(), b.as_i128()) {
+        (Some(a), Some(b)) => Some(a.cmp(&b)),
+        _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
+    }
+}
+
+fn is_multiple(number: &Number, step: &Number) -> bool {
+    if let (Some(number), Some(step)) = (number.as_i128(), step.as_i128()) {
+        return step == 0 || number % step == 0;
+    }
+    let (Some(number), Some(step)) = (number.as_f64(), step.as_f64()) else { return true };
+    // 0.3 is meant to be a multiple of 0.1, though its quotient is not quite whole.
+    let quotient = number / step;
+    step == 0.0 || !quotient.is_finite() || (quotient - quotient.round()).abs() <= 1e-9 * quotient.abs().max(1.0)
+}

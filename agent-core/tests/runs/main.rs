@@ -1,0 +1,9 @@
+//! The loop, from script to transcript: a scripted model in, the run's events as text out.
+
+mod abort;
+mod calls;
+mod hooks;
+mod limits;
+mod queue;
+mod retries;
+mod transcript;
