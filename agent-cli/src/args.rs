@@ -92,25 +92,39 @@ pub(crate) struct RunArgs {
     /// End after this many seconds
     #[arg(long, value_name = "SECONDS", value_parser = positive)]
     pub(crate) timeout: Option<f64>,
-    #[command(flatten)]
-    pub(crate) common: Common,
-}
-
-/// Options that most commands have.
-#[derive(Debug, Default, Args)]
-pub(crate) struct Common {
-    /// What standard output holds
-    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
-    pub(crate) output: OutputFormat,
-    /// Work in this directory
-    #[arg(short = 'C', long, value_name = "DIR")]
-    pub(crate) dir: Option<PathBuf>,
     /// Read this configuration file instead of the usual one
     #[arg(long, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
     /// Show reasoning and what tools put out
     #[arg(short, long)]
     pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) dir: DirArg,
+    #[command(flatten)]
+    pub(crate) output: OutputArg,
+}
+
+/// Where to work.
+#[derive(Debug, Default, Args)]
+pub(crate) struct DirArg {
+    /// Work in this directory
+    #[arg(short = 'C', long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+/// What standard output holds.
+#[derive(Debug, Default, Args)]
+pub(crate) struct OutputArg {
+    /// What standard output holds
+    #[arg(long = "output", value_enum, value_name = "FORMAT", default_value_t)]
+    pub(crate) format: OutputFormat,
+}
+
+impl OutputArg {
+    /// Whether it is JSON.
+    pub(crate) fn is_json(&self) -> bool {
+        self.format == OutputFormat::Json
+    }
 }
 
 /// What standard output holds.
@@ -129,14 +143,14 @@ pub(crate) enum ToolsCommand {
     /// List the tools: name, label and where each comes from
     List {
         #[command(flatten)]
-        common: Common,
+        output: OutputArg,
     },
     /// Show what a tool does and what arguments it takes
     Show {
         /// The tool
         name: String,
         #[command(flatten)]
-        common: Common,
+        output: OutputArg,
     },
     /// Run one tool in the current directory; exit code 1 if it says it failed, 2 if it cannot be called like that
     Call {
@@ -146,7 +160,9 @@ pub(crate) enum ToolsCommand {
         #[arg(value_name = "JSON", default_value = "{}")]
         arguments: String,
         #[command(flatten)]
-        common: Common,
+        dir: DirArg,
+        #[command(flatten)]
+        output: OutputArg,
     },
 }
 
@@ -156,14 +172,14 @@ pub(crate) enum SessionsCommand {
     /// List the sessions, newest first
     List {
         #[command(flatten)]
-        common: Common,
+        output: OutputArg,
     },
     /// Show what was said and done in a session
     Show {
         /// The session; the beginning of its id is enough
         id: String,
         #[command(flatten)]
-        common: Common,
+        output: OutputArg,
     },
 }
 

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
-use agent_core::{AgentEvent, EndReason, Message, Part, ToolCall, ToolResult, Usage};
+use agent_core::{AgentEvent, EndReason, Message, ToolCall, ToolResult, Usage};
 use serde_json::Value;
 
 use crate::output::Look;
@@ -28,6 +28,8 @@ pub(crate) struct Renderer {
     verbose: bool,
     /// Calls that are running, and since when.
     running: HashMap<String, Instant>,
+    /// Bytes of the present message's text that were written.
+    written: usize,
     /// Whether the answer's last line is still open.
     open_line: bool,
     /// Whether reasoning is being shown, and its line is open.
@@ -37,7 +39,7 @@ pub(crate) struct Renderer {
 impl Renderer {
     /// A renderer for these looks of answer and notes. `verbose` shows reasoning and what tools put out.
     pub(crate) fn new(answer: Look, notes: Look, verbose: bool) -> Self {
-        Self { answer, notes, verbose, running: HashMap::new(), open_line: false, open_thought: false }
+        Self { answer, notes, verbose, running: HashMap::new(), written: 0, open_line: false, open_thought: false }
     }
 
     /// Writes what there is to see of an event. Errors are those of `answer`; nobody can be told of those of `notes`.
@@ -49,10 +51,10 @@ impl Renderer {
         notes: &mut dyn Write,
     ) -> io::Result<()> {
         match event {
+            AgentEvent::MessageStarted { .. } => self.written = 0,
             AgentEvent::TextDelta { text, .. } => {
                 self.end_thought(notes);
-                answer.write_all(self.answer.safe(text).as_bytes())?;
-                self.open_line = if text.is_empty() { self.open_line } else { !text.ends_with('\n') };
+                self.text(text, answer)?;
             }
             AgentEvent::ThinkingDelta { text, .. } if self.verbose => {
                 self.end_line(answer)?;
@@ -100,10 +102,19 @@ impl Renderer {
         Ok(())
     }
 
-    /// Text that no delta brought is written now; an open line is ended.
+    fn text(&mut self, text: &str, answer: &mut dyn Write) -> io::Result<()> {
+        if !text.is_empty() {
+            self.written += text.len();
+            self.open_line = !text.ends_with('\n');
+            answer.write_all(self.answer.safe(text).as_bytes())?;
+        }
+        Ok(())
+    }
+
+    /// Text that no delta brought is written now, and an open line is ended.
     fn finish_message(&mut self, message: &Message, answer: &mut dyn Write) -> io::Result<()> {
-        let Message::Assistant(message) = message else { return Ok(()) };
-        if message.parts.iter().any(|part| matches!(part, Part::Text { text } if !text.is_empty())) {
+        if let Message::Assistant(message) = message {
+            self.text(message.text().get(self.written..).unwrap_or_default(), answer)?;
             self.end_line(answer)?;
         }
         Ok(())
