@@ -54,7 +54,7 @@ impl Agent {
                 retry: RetryPolicy::default(),
                 prices: None,
                 hooks: Vec::new(),
-                hook_timeout: Duration::from_secs(60),
+                hook_timeout: Duration::from_mins(1),
                 approval: Arc::new(AllowAll),
                 state: State::default(),
                 working_dir: PathBuf::from("."),
@@ -87,7 +87,10 @@ impl Agent {
 
 impl fmt::Debug for Agent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Agent").field("model", &self.parts.model).field("tools", &self.parts.tools).finish_non_exhaustive()
+        f.debug_struct("Agent")
+            .field("model", &self.parts.model)
+            .field("tools", &self.parts.tools)
+            .finish_non_exhaustive()
     }
 }
 

@@ -1,5 +1,8 @@
 //! [`AgentEvent`]: what a front end may see of a run, in the order it happens.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -191,17 +194,47 @@ pub enum EndReason {
 
 /// Where the parts of a run put its events.
 #[derive(Clone)]
-pub(crate) struct EventSink(mpsc::UnboundedSender<AgentEvent>);
+pub(crate) struct EventSink {
+    sender: mpsc::UnboundedSender<AgentEvent>,
+    unread: Arc<AtomicUsize>,
+}
+
+/// Where a run's reader takes its events from.
+pub(crate) struct EventSource {
+    receiver: mpsc::UnboundedReceiver<AgentEvent>,
+    unread: Arc<AtomicUsize>,
+}
+
+/// A new pair of the two.
+pub(crate) fn events() -> (EventSink, EventSource) {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    let unread = Arc::new(AtomicUsize::new(0));
+    (EventSink { sender, unread: Arc::clone(&unread) }, EventSource { receiver, unread })
+}
 
 impl EventSink {
-    pub(crate) fn open() -> (Self, mpsc::UnboundedReceiver<AgentEvent>) {
-        let (sender, receiver) = mpsc::unbounded_channel();
-        (Self(sender), receiver)
+    pub(crate) fn emit(&self, event: AgentEvent) {
+        self.unread.fetch_add(1, Ordering::Relaxed);
+        // Nobody listening is no failure: the run is awaited, not watched.
+        let _ = self.sender.send(event);
     }
 
-    pub(crate) fn emit(&self, event: AgentEvent) {
-        // Nobody listening is no failure: the run is awaited, not watched.
-        let _ = self.0.send(event);
+    /// Waits until the reader has seen everything, so that the loop goes no further than its reader.
+    ///
+    /// Only for the loop itself: it registers no waker, because the reader polls the loop whenever nothing is unread.
+    pub(crate) async fn seen(&self) {
+        let caught_up = || self.unread.load(Ordering::Relaxed) == 0 || self.sender.is_closed();
+        std::future::poll_fn(|_| if caught_up() { Poll::Ready(()) } else { Poll::Pending }).await;
+    }
+}
+
+impl EventSource {
+    pub(crate) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
+        let event = self.receiver.poll_recv(context);
+        if let Poll::Ready(Some(_)) = event {
+            self.unread.fetch_sub(1, Ordering::Relaxed);
+        }
+        event
     }
 }
 

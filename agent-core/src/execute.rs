@@ -113,14 +113,11 @@ impl Batch<'_> {
 
     /// Everything before the tool itself. Never hangs: aborts and slow hooks end it.
     async fn preflight<'a>(&self, call: &'a ToolCall) -> Preflight<'a> {
-        let (definition, tool) = match self.tools.get(&call.name) {
-            Some((definition, tool)) => (Arc::clone(definition), Arc::clone(tool)),
-            None => {
-                self.started(call, &call.name, Vec::new());
-                return self.refuse(call, self.unknown_tool(&call.name)).await;
-            }
+        let Some((definition, tool)) = self.tools.get(&call.name) else {
+            self.started(call, &call.name, Vec::new());
+            return self.refuse(call, self.unknown_tool(&call.name)).await;
         };
-        let given = match checked(&definition, call) {
+        let given = match checked(definition, call) {
             Ok((given, coerced)) => {
                 self.started(&given, &definition.label, coerced);
                 given
@@ -130,14 +127,17 @@ impl Batch<'_> {
                 return self.refuse(call, problem).await;
             }
         };
-        let permission = self.permission(given, &definition);
+        let permission = self.permission(given, definition);
         let outcome = tokio::select! {
             biased;
             () = self.cancellation.cancelled() => Err(Refusal::Error(INTERRUPTED.to_owned())),
             outcome = permission => outcome,
         };
         match outcome {
-            Ok(given) => Preflight::Ready(Ready { call, given, definition, tool }),
+            Ok(given) => {
+                let (definition, tool) = (Arc::clone(definition), Arc::clone(tool));
+                Preflight::Ready(Ready { call, given, definition, tool })
+            }
             Err(Refusal::Error(problem)) => self.refuse(call, problem).await,
             Err(Refusal::Denied(reason)) => {
                 let result = ToolResult::error(call, reason);
@@ -186,7 +186,9 @@ impl Batch<'_> {
                 }
                 Ok(BeforeToolCall::Block { reason }) => return Err(Refusal::Denied(reason)),
                 Ok(BeforeToolCall::Stop { message }) => return Err(Refusal::Stop(message)),
-                Err(HookError(problem)) => return Err(Refusal::Error(format!("A check of this call failed: {problem}"))),
+                Err(HookError(problem)) => {
+                    return Err(Refusal::Error(format!("A check of this call failed: {problem}")));
+                }
             }
         }
         // A person may take as long as they like, so approval has no time limit.
@@ -271,12 +273,11 @@ impl Batch<'_> {
             () = self.cancellation.cancelled() => None,
             () = sleep(limit) => None,
         };
-        let outcome = match outcome {
-            Some(outcome) => Some(outcome),
-            None => {
-                own.cancel();
-                tokio::time::timeout(GRACE, &mut call).await.ok()
-            }
+        let outcome = if outcome.is_some() {
+            outcome
+        } else {
+            own.cancel();
+            tokio::time::timeout(GRACE, &mut call).await.ok()
         };
         let last = live.close();
         match outcome {
@@ -308,7 +309,10 @@ async fn sleep(limit: Duration) {
 fn checked(definition: &ToolDefinition, call: &ToolCall) -> Result<(ToolCall, Vec<String>), String> {
     if let Some(sent) = &call.unreadable {
         let shown: String = sent.chars().take(500).collect();
-        return Err(format!("The arguments of `{}` are not a JSON object; nothing was run. What came: {shown}", call.name));
+        return Err(format!(
+            "The arguments of `{}` are not a JSON object; nothing was run. What came: {shown}",
+            call.name
+        ));
     }
     match schema::check_arguments(&definition.input_schema, call.arguments.clone()) {
         Ok(checked) => Ok((ToolCall { arguments: checked.arguments, ..call.clone() }, checked.coerced)),

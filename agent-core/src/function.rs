@@ -49,7 +49,11 @@ impl Tool for &'static FunctionTool {
         (self.define)(definition)
     }
 
-    fn call(&self, context: ToolContext, arguments: Map<String, Value>) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+    fn call(
+        &self,
+        context: ToolContext,
+        arguments: Map<String, Value>,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         (self.call)(context, arguments)
     }
 }

@@ -83,7 +83,12 @@ pub fn sendable(log: &[HistoryMessage]) -> Vec<HistoryMessage> {
 }
 
 /// Adds one result for each call of `answer`, taken from the log behind it; gives where the log goes on.
-fn push_results(sendable: &mut Vec<HistoryMessage>, answer: &AssistantMessage, log: &[HistoryMessage], at: usize) -> usize {
+fn push_results(
+    sendable: &mut Vec<HistoryMessage>,
+    answer: &AssistantMessage,
+    log: &[HistoryMessage],
+    at: usize,
+) -> usize {
     let end = log[at..].iter().position(|m| m.as_assistant().is_some()).map_or(log.len(), |found| at + found);
     let behind = &log[at..end];
     for call in answer.tool_calls() {
@@ -104,10 +109,7 @@ pub fn open_calls(log: &[HistoryMessage]) -> Vec<ToolResult> {
     let answered: HashSet<&str> =
         log[last..].iter().filter_map(|m| m.as_tool_result()).map(|result| result.call_id.as_str()).collect();
     let calls = log[last].as_assistant().into_iter().flat_map(AssistantMessage::tool_calls);
-    calls
-        .filter(|call| !answered.contains(call.id.as_str()))
-        .map(|call| ToolResult::error(call, INTERRUPTED))
-        .collect()
+    calls.filter(|call| !answered.contains(call.id.as_str())).map(|call| ToolResult::error(call, INTERRUPTED)).collect()
 }
 
 /// What is left of an answer that did not come to its end: whole parts with something in them, no calls.

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value};
+
 use crate::message::{AssistantMessage, Usage};
 
 /// When a run ends though the model would go on. The session can go on afterwards.
@@ -34,7 +36,7 @@ pub(crate) struct Spent {
     pub(crate) turns: u32,
     pub(crate) usage: Usage,
     error_turns: u32,
-    last_calls: String,
+    last_calls: Vec<(String, Map<String, Value>)>,
     repeated_calls: u32,
 }
 
@@ -42,10 +44,8 @@ impl Spent {
     /// Counts a turn's calls; `failed` says whether all of them failed.
     pub(crate) fn count_calls(&mut self, answer: &AssistantMessage, failed: bool) {
         self.error_turns = if failed { self.error_turns + 1 } else { 0 };
-        let calls: String = answer
-            .tool_calls()
-            .map(|call| format!("{} {}\n", call.name, serde_json::Value::Object(call.arguments.clone())))
-            .collect();
+        let calls: Vec<(String, Map<String, Value>)> =
+            answer.tool_calls().map(|call| (call.name.clone(), call.arguments.clone())).collect();
         self.repeated_calls = if calls == self.last_calls { self.repeated_calls + 1 } else { 1 };
         self.last_calls = calls;
     }

@@ -236,9 +236,6 @@ pub enum ErrorKind {
 impl ErrorKind {
     /// Whether the same request may succeed later.
     pub fn is_transient(self) -> bool {
-        matches!(
-            self,
-            Self::RateLimited | Self::Overloaded | Self::Server | Self::Connection | Self::Cut | Self::Idle
-        )
+        matches!(self, Self::RateLimited | Self::Overloaded | Self::Server | Self::Connection | Self::Cut | Self::Idle)
     }
 }

@@ -8,11 +8,10 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_util::future::{BoxFuture, FutureExt};
-use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, DropGuard};
 
 use crate::context::ToolContext;
-use crate::event::{AgentEvent, EndReason, EventSink, Role};
+use crate::event::{self, AgentEvent, EndReason, EventSink, EventSource, Role};
 use crate::execute::{Batch, BatchEnd, Finished};
 use crate::history;
 use crate::limits::Spent;
@@ -32,7 +31,7 @@ use crate::turn::{self, Asked};
 pub struct Run<'s> {
     driver: BoxFuture<'s, Result<Outcome, RunError>>,
     outcome: Option<Result<Outcome, RunError>>,
-    events: mpsc::UnboundedReceiver<AgentEvent>,
+    events: EventSource,
     control: RunControl,
     // Tools on blocking threads learn of the drop through the token.
     guard: DropGuard,
@@ -102,7 +101,7 @@ impl Stream for Run<'_> {
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<AgentEvent>> {
         // Events first, so that the loop goes no further than its reader.
-        if let Poll::Ready(event) = self.events.poll_recv(context) {
+        if let Poll::Ready(event) = self.events.poll_next(context) {
             return Poll::Ready(event);
         }
         if self.outcome.is_none()
@@ -110,7 +109,7 @@ impl Stream for Run<'_> {
         {
             self.outcome = Some(outcome);
         }
-        match self.events.poll_recv(context) {
+        match self.events.poll_next(context) {
             Poll::Pending if self.outcome.is_some() => Poll::Ready(None),
             event => event,
         }
@@ -143,7 +142,7 @@ impl fmt::Debug for Run<'_> {
 }
 
 pub(crate) fn start(agent: Arc<AgentParts>, session: &mut Session, prompt: Message) -> Run<'_> {
-    let (sink, events) = EventSink::open();
+    let (sink, events) = event::events();
     let cancellation = CancellationToken::new();
     let control = RunControl { cancellation: cancellation.clone(), queue: session.queue().clone() };
     let guard = cancellation.clone().drop_guard();
@@ -213,6 +212,7 @@ impl Driver<'_> {
         }
         self.deliver(vec![prompt])?;
         loop {
+            self.events.seen().await;
             if self.cancellation.is_cancelled() {
                 return Ok(EndReason::Aborted);
             }
@@ -224,6 +224,8 @@ impl Driver<'_> {
             self.events.emit(AgentEvent::TurnStarted { turn });
             let ended = self.turn().await;
             self.events.emit(AgentEvent::TurnFinished { turn, usage: since(before, self.spent.usage) });
+            // What the reader says to these events is heard before the run goes on or ends.
+            self.events.seen().await;
             match ended? {
                 TurnEnd::GoOn => {
                     let steering = self.session.queue().next_steering(self.agent.steering);
@@ -324,13 +326,11 @@ impl Driver<'_> {
     }
 
     fn keep_partial(&mut self, partial: Option<AssistantMessage>, why: &str) -> Result<(), RunError> {
-        match partial {
-            Some(answer) => self.keep(answer).map(drop),
-            None => {
-                self.events.emit(AgentEvent::MessageDiscarded { error: why.to_owned() });
-                Ok(())
-            }
+        if let Some(answer) = partial {
+            return self.keep(answer).map(drop);
         }
+        self.events.emit(AgentEvent::MessageDiscarded { error: why.to_owned() });
+        Ok(())
     }
 
     /// Answers calls that must not run, and lets the model see why.
@@ -443,9 +443,9 @@ fn rest(stop: StopReason) -> TurnEnd {
 /// What calls of an answer that stopped like this are answered with instead of being run.
 fn not_to_be_run(stop: StopReason) -> Option<&'static str> {
     match stop {
-        StopReason::Length | StopReason::ContextFull => {
-            Some("Not run: your answer was cut at the limit of output tokens, so the arguments may be incomplete. Make the call again, shorter.")
-        }
+        StopReason::Length | StopReason::ContextFull => Some(
+            "Not run: your answer was cut at the limit of output tokens, so the arguments may be incomplete. Make the call again, shorter.",
+        ),
         StopReason::Refusal | StopReason::ContentFilter => Some("Not run: the answer was cut by the service's filter."),
         _ => None,
     }

@@ -24,7 +24,8 @@ pub trait Tool: Send + Sync {
     /// Runs the tool with arguments that fit the definition's schema.
     ///
     /// The future may be dropped at any moment; `context.cancellation()` says so beforehand.
-    fn call(&self, context: ToolContext, arguments: Map<String, Value>) -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
+    fn call(&self, context: ToolContext, arguments: Map<String, Value>)
+    -> BoxFuture<'_, Result<ToolOutput, ToolError>>;
 }
 
 /// What is known about a tool besides how to run it.

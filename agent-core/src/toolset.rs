@@ -27,7 +27,9 @@ struct ToolsetEntry {
 #[non_exhaustive]
 pub enum ToolsetError {
     /// Two tools have one name.
-    #[error("two tools are named `{name}`: one from {first}, one from {second}; rename one with `#[tool(name = \"…\")]`, or leave one out with `without`")]
+    #[error(
+        "two tools are named `{name}`: one from {first}, one from {second}; rename one with `#[tool(name = \"…\")]`, or leave one out with `without`"
+    )]
     Duplicate {
         /// The name.
         name: String,

@@ -26,7 +26,7 @@ pub struct RetryPolicy {
 impl Default for RetryPolicy {
     /// Five attempts, pauses from 1 s to 60 s.
     fn default() -> Self {
-        Self { attempts: 5, first_delay: Duration::from_secs(1), longest_delay: Duration::from_secs(60) }
+        Self { attempts: 5, first_delay: Duration::from_secs(1), longest_delay: Duration::from_mins(1) }
     }
 }
 
@@ -142,6 +142,7 @@ impl<'a> Answer<'a> {
                 () = cancellation.cancelled() => return Received::Aborted,
                 event = stream.next() => event,
             };
+            self.events.seen().await;
             match event {
                 Some(Ok(ModelEvent::Finished { stop, model })) => {
                     self.model = model.unwrap_or_else(|| std::mem::take(&mut self.model));
@@ -196,7 +197,7 @@ impl<'a> Answer<'a> {
     }
 
     fn complete(self, stop: StopReason) -> AssistantMessage {
-        let mut message = self.message(stop, Growing::whole);
+        let mut message = self.message(stop, |part| Some(part.whole()));
         make_ids_unique(&mut message);
         message
     }
@@ -220,18 +221,18 @@ impl<'a> Answer<'a> {
 }
 
 impl Growing {
-    fn whole(self) -> Option<Part> {
+    fn whole(self) -> Part {
         let Self { kind, text, finished, .. } = self;
-        Some(finished.unwrap_or_else(|| match kind {
+        finished.unwrap_or_else(|| match kind {
             PartKind::Text => Part::Text { text },
             PartKind::Thinking => Part::Thinking { text, raw: None },
             PartKind::ToolCall { id, name } => Part::ToolCall(ToolCall::from_text(id, name, &text)),
-        }))
+        })
     }
 
     fn so_far(self) -> Option<Part> {
         match (&self.finished, &self.kind) {
-            (Some(_), _) | (None, PartKind::Text) => self.whole(),
+            (Some(_), _) | (None, PartKind::Text) => Some(self.whole()),
             // Half a thought has no signature, half a call no arguments.
             (None, PartKind::Thinking | PartKind::ToolCall { .. }) => None,
         }

@@ -114,7 +114,12 @@ impl<'a> Coercion<'a> {
                 None => Some(Reading { value: value.clone(), said: Vec::new() }),
             };
             if let Some(reading) = reading {
-                self.said.push(format!("{}: {} read as {}", path.plain(), describe::value(value), describe::value(&list)));
+                self.said.push(format!(
+                    "{}: {} read as {}",
+                    path.plain(),
+                    describe::value(value),
+                    describe::value(&list)
+                ));
                 self.said.extend(reading.said);
                 *value = Value::Array(vec![reading.value]);
             }

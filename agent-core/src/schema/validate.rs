@@ -186,7 +186,8 @@ impl<'a> Check<'a> {
             branches.iter().all(|branch| self.tag_values(branch, name).is_some()) && fields.contains_key(*name)
         };
         let name = first.get("properties")?.as_object()?.keys().find(is_tag)?;
-        let allowed: Vec<&Value> = branches.iter().filter_map(|branch| self.tag_values(branch, name)).flatten().collect();
+        let allowed: Vec<&Value> =
+            branches.iter().filter_map(|branch| self.tag_values(branch, name)).flatten().collect();
         let tag = &fields[name];
         let unknown = !allowed.iter().any(|known| equal(known, tag));
         unknown.then(|| Problem { path: path.key(name).to_string(), text: unlisted(&allowed, tag) })
@@ -199,7 +200,8 @@ impl<'a> Check<'a> {
 
     /// How many properties that must have a certain value have another one.
     pub(super) fn foreign_tags(&self, branch: &'a Value, value: &Value) -> usize {
-        let Some(properties) = self.resolved(branch).and_then(|keywords| keywords.get("properties")?.as_object()) else {
+        let Some(properties) = self.resolved(branch).and_then(|keywords| keywords.get("properties")?.as_object())
+        else {
             return 0;
         };
         let is_foreign = |(name, property): &(&'a String, &'a Value)| {
@@ -218,9 +220,9 @@ impl<'a> Check<'a> {
     fn takes_type(&self, schema: &'a Value, value: &Value) -> bool {
         let Some(keywords) = self.resolved(schema) else { return *schema != Value::Bool(false) };
         let takes = |types: Vec<&str>| types.iter().any(|kind| is_of_type(value, kind));
-        types(keywords).is_none_or(takes) && listed_values(keywords).is_none_or(|values| {
-            values.iter().any(|allowed| type_name(allowed) == type_name(value))
-        })
+        types(keywords).is_none_or(takes)
+            && listed_values(keywords)
+                .is_none_or(|values| values.iter().any(|allowed| type_name(allowed) == type_name(value)))
     }
 
     /// The keywords of a schema, behind its references.
@@ -236,7 +238,13 @@ impl<'a> Check<'a> {
         Some(keywords)
     }
 
-    fn object(&self, keywords: &'a Map<String, Value>, fields: &Map<String, Value>, path: &Path<'_>, report: &mut Report) {
+    fn object(
+        &self,
+        keywords: &'a Map<String, Value>,
+        fields: &Map<String, Value>,
+        path: &Path<'_>,
+        report: &mut Report,
+    ) {
         let properties = keywords.get("properties").and_then(Value::as_object);
         for name in required(keywords).filter(|name| !fields.contains_key(*name)) {
             report.add(&path.key(name), || match properties.and_then(|properties| properties.get(name)) {
@@ -269,7 +277,9 @@ impl<'a> Check<'a> {
         if keywords.get("uniqueItems") == Some(&Value::Bool(true)) && !report.is_done() {
             let mut seen = HashSet::new();
             if let Some(at) = items.iter().position(|item| !seen.insert(item)) {
-                report.add(&path.index(at), || format!("expected no item twice, got {} again", describe::value(&items[at])));
+                report.add(&path.index(at), || {
+                    format!("expected no item twice, got {} again", describe::value(&items[at]))
+                });
             }
         }
     }
@@ -370,7 +380,10 @@ fn unknown_property(properties: Option<&Map<String, Value>>, name: &str) -> Stri
     match (nearest(name, known).as_slice(), properties) {
         ([near, ..], _) => format!("unknown property; did you mean `{near}`?"),
         ([], Some(properties)) if !properties.is_empty() => {
-            format!("unknown property; known are {}", describe::listed(properties.keys().map(|name| format!("`{name}`"))))
+            format!(
+                "unknown property; known are {}",
+                describe::listed(properties.keys().map(|name| format!("`{name}`")))
+            )
         }
         _ => "unknown property; none is known".to_owned(),
     }

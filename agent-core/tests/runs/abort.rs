@@ -11,26 +11,36 @@ use crate::transcript::{check, check_paired, echo, run_with, sleeper, tool, with
 
 #[tokio::test]
 async fn rule_2_11_an_abort_in_mid_answer_keeps_the_text_and_asks_no_more() {
-    let ran = run_with(vec![Reply::text("one two three").hang()], |agent| agent, |seen| {
-        if matches!(seen.event, AgentEvent::TextDelta { text, .. } if text == "three") {
-            seen.control.abort();
-        }
-    })
+    let ran = run_with(
+        vec![Reply::text("one two three").hang()],
+        |agent| agent,
+        |seen| {
+            if matches!(seen.event, AgentEvent::TextDelta { text, .. } if text == "three") {
+                seen.control.abort();
+            }
+        },
+    )
     .await;
     let outcome = ran.outcome.expect("an abort is no error");
     assert_eq!((outcome.reason, outcome.text.as_str()), (EndReason::Aborted, "one two three"));
     assert_eq!(ran.provider.requests().len(), 1);
-    assert!(ran.transcript.ends_with("assistant finished\nturn 1 finished\nrun finished: aborted, 2 messages\nsettled\n"));
+    assert!(
+        ran.transcript.ends_with("assistant finished\nturn 1 finished\nrun finished: aborted, 2 messages\nsettled\n")
+    );
 }
 
 #[tokio::test]
 async fn rule_2_11_half_a_call_is_not_kept() {
     let reply = Reply::text("I look.").call("echo", json!({"text": "a"})).hang();
-    let ran = run_with(vec![reply], |agent| agent.tool(echo()), |seen| {
-        if matches!(seen.event, AgentEvent::ToolCallDelta { .. }) {
-            seen.control.abort();
-        }
-    })
+    let ran = run_with(
+        vec![reply],
+        |agent| agent.tool(echo()),
+        |seen| {
+            if matches!(seen.event, AgentEvent::ToolCallDelta { .. }) {
+                seen.control.abort();
+            }
+        },
+    )
     .await;
     check_paired(&ran.session);
     let last = ran.session.messages().last().and_then(|message| message.as_assistant()).expect("the text is kept");
@@ -40,7 +50,8 @@ async fn rule_2_11_half_a_call_is_not_kept() {
 
 #[tokio::test(start_paused = true)]
 async fn rule_2_11_an_abort_in_mid_batch_answers_every_call_within_a_second() {
-    let script = vec![Reply::calling("echo", json!({"text": "quick"})).call("sleep", json!({})).call("stubborn", json!({}))];
+    let script =
+        vec![Reply::calling("echo", json!({"text": "quick"})).call("sleep", json!({})).call("stubborn", json!({}))];
     let stubborn = {
         let mut tool = tool("stubborn", |context, _| async move {
             context.progress("line 1");
@@ -51,18 +62,22 @@ async fn rule_2_11_an_abort_in_mid_batch_answers_every_call_within_a_second() {
         tool
     };
     let aborted = std::cell::Cell::new(None);
-    let ran = run_with(script, |agent| agent.tool(echo()).tool(sleeper(true)).tool(stubborn), |seen| {
-        if matches!(seen.event, AgentEvent::ToolProgress { call_id, .. } if call_id == "call_3") {
-            aborted.set(Some(Instant::now()));
-            seen.control.abort();
-        }
-    })
+    let ran = run_with(
+        script,
+        |agent| agent.tool(echo()).tool(sleeper(true)).tool(stubborn),
+        |seen| {
+            if matches!(seen.event, AgentEvent::ToolProgress { call_id, .. } if call_id == "call_3") {
+                aborted.set(Some(Instant::now()));
+                seen.control.abort();
+            }
+        },
+    )
     .await;
     let took = aborted.get().expect("it was aborted").elapsed();
     assert!(took < Duration::from_secs(1), "settled after {took:?}");
+    let results = ran.results();
     assert_eq!(ran.outcome.expect("an abort is no error").reason, EndReason::Aborted);
     check_paired(&ran.session);
-    let results: Vec<String> = ran.session.messages().iter().filter_map(|m| m.as_tool_result()).map(|r| r.text()).collect();
     assert_eq!(results.len(), 3);
     assert!(results.contains(&"quick".to_owned()));
     assert!(results.contains(&"woken: half of it is done".to_owned()));
@@ -72,11 +87,15 @@ async fn rule_2_11_an_abort_in_mid_batch_answers_every_call_within_a_second() {
 
 #[tokio::test]
 async fn rule_2_11_an_abort_before_anything_happened_is_an_outcome_too() {
-    let ran = run_with(vec![Reply::text("never")], |agent| agent, |seen| {
-        if matches!(seen.event, AgentEvent::RunStarted) {
-            seen.control.abort();
-        }
-    })
+    let ran = run_with(
+        vec![Reply::text("never")],
+        |agent| agent,
+        |seen| {
+            if matches!(seen.event, AgentEvent::RunStarted) {
+                seen.control.abort();
+            }
+        },
+    )
     .await;
     check(
         &without_deltas(&ran.transcript),
@@ -102,11 +121,15 @@ async fn rule_2_11_an_abort_while_waiting_for_approval_settles() {
             Box::pin(std::future::pending())
         }
     }
-    let ran = run_with(vec![Reply::calling("echo", json!({}))], |agent| agent.tool(echo()).approval(Never), |seen| {
-        if matches!(seen.event, AgentEvent::ToolStarted { .. }) {
-            seen.control.abort();
-        }
-    })
+    let ran = run_with(
+        vec![Reply::calling("echo", json!({}))],
+        |agent| agent.tool(echo()).approval(Never),
+        |seen| {
+            if matches!(seen.event, AgentEvent::ToolStarted { .. }) {
+                seen.control.abort();
+            }
+        },
+    )
     .await;
     check_paired(&ran.session);
     assert_eq!(ran.outcome.expect("an abort is no error").reason, EndReason::Aborted);
@@ -121,7 +144,7 @@ async fn rule_2_13_wall_time_settles_like_an_abort() {
     check_paired(&ran.session);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn rule_2_11_every_moment_of_a_run_can_be_aborted() {
     let script = || {
         vec![
@@ -131,13 +154,17 @@ async fn rule_2_11_every_moment_of_a_run_can_be_aborted() {
     };
     for moment in 0..24 {
         let mut count = 0;
-        let ran = run_with(script(), |agent| agent.tool(echo()).tool(sleeper(false)), |seen| {
-            count += 1;
-            // The last moment is the sleeper's: without an abort the run would not end.
-            if count > moment || matches!(seen.event, AgentEvent::ToolProgress { .. }) {
-                seen.control.abort();
-            }
-        })
+        let ran = run_with(
+            script(),
+            |agent| agent.tool(echo()).tool(sleeper(false)),
+            |seen| {
+                count += 1;
+                // The last moment is the sleeper's: without an abort the run would not end.
+                if count > moment || matches!(seen.event, AgentEvent::ToolProgress { .. }) {
+                    seen.control.abort();
+                }
+            },
+        )
         .await;
         assert_eq!(ran.outcome.expect("an abort is no error").reason, EndReason::Aborted, "moment {moment}");
         check_paired(&ran.session);

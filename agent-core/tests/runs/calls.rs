@@ -3,14 +3,17 @@
 use agent_core::provider::scripted::{Reply, ScriptedProvider};
 use agent_core::session::Record;
 use agent_core::session::memory::MemoryStore;
-use agent_core::{Agent, ContextUpdate, EndReason, Message, RunError, Session, StopReason, Toolset, ToolError, ToolOutput};
+use agent_core::{
+    Agent, ContextUpdate, EndReason, Message, RunError, Session, StopReason, ToolError, ToolOutput, ToolResult, Toolset,
+};
 use serde_json::json;
 
 use crate::transcript::{Gates, check, check_paired, echo, run, run_with, text_of, tool, without_deltas};
 
 #[tokio::test]
 async fn rule_2_1_events_come_in_order_with_one_end_for_each_start() {
-    let script = vec![Reply::thinking("hm").and_text("I look. ").call("echo", json!({"text": "a"})), Reply::text("done")];
+    let script =
+        vec![Reply::thinking("hm").and_text("I look. ").call("echo", json!({"text": "a"})), Reply::text("done")];
     let ran = run(script, |agent| agent.tool(echo())).await;
     check(
         &ran.transcript,
@@ -45,7 +48,11 @@ async fn rule_2_1_events_come_in_order_with_one_end_for_each_start() {
 async fn rule_2_2_an_unknown_tool_is_an_error_result_with_near_names() {
     let script = vec![Reply::calling("ecko", json!({})), Reply::text("sorry")];
     let ran = run(script, |agent| agent.tool(echo())).await;
-    assert!(ran.transcript.contains("call_1 failed: There is no tool `ecko`. Did you mean echo?"), "{}", ran.transcript);
+    assert!(
+        ran.transcript.contains("call_1 failed: There is no tool `ecko`. Did you mean echo?"),
+        "{}",
+        ran.transcript
+    );
     assert_eq!(ran.outcome.expect("it ran").reason, EndReason::Done);
 }
 
@@ -56,7 +63,7 @@ async fn rule_2_2_arguments_that_do_not_fit_are_an_error_result_and_nothing_runs
         Reply::text("sorry"),
     ];
     let ran = run(script, |agent| agent.tool(tool("echo", |_, _| async { panic!("must not run") }))).await;
-    let results: Vec<String> = ran.session.messages().iter().filter_map(|m| m.as_tool_result()).map(|r| r.text()).collect();
+    let results = ran.results();
     assert!(results[0].contains("$.text: expected a string"), "{results:?}");
     assert!(results[1].contains("not a JSON object") && results[1].contains("{\"text\": \"a"), "{results:?}");
     assert!(results[2].contains("not a JSON object") && results[2].contains("[1]"), "{results:?}");
@@ -79,7 +86,7 @@ async fn rule_2_4_calls_run_side_by_side_and_rule_2_5_results_go_out_in_call_ord
     let gates = Gates::new(2);
     let waiting = gates.clone();
     // The first call can only end after the second one, so they must overlap.
-    let gated = tool("gated", move |_, arguments| {
+    let slow_first = tool("gated", move |_, arguments| {
         let gates = waiting.clone();
         async move {
             if text_of(&arguments) == "first" {
@@ -94,7 +101,7 @@ async fn rule_2_4_calls_run_side_by_side_and_rule_2_5_results_go_out_in_call_ord
         Reply::calling("gated", json!({"text": "first"})).call("gated", json!({"text": "second"})),
         Reply::text("done"),
     ];
-    let ran = run(script, |agent| agent.tool(gated)).await;
+    let ran = run(script, |agent| agent.tool(slow_first)).await;
     check(
         &without_deltas(&ran.transcript),
         "
@@ -118,7 +125,7 @@ async fn rule_2_4_calls_run_side_by_side_and_rule_2_5_results_go_out_in_call_ord
         ",
     );
     let sent = ran.provider.requests();
-    let order: Vec<String> = sent[1].messages.iter().filter_map(|m| m.as_tool_result()).map(|r| r.text()).collect();
+    let order: Vec<String> = sent[1].messages.iter().filter_map(|m| m.as_tool_result()).map(ToolResult::text).collect();
     assert_eq!(order, ["first", "second"]);
 }
 
@@ -147,7 +154,7 @@ async fn rule_2_4_a_sequential_tool_runs_alone() {
     ];
     let free = probe("free");
     let ran = run(script, |agent| agent.tool(free).tool(alone)).await;
-    let results: Vec<String> = ran.session.messages().iter().filter_map(|m| m.as_tool_result()).map(|r| r.text()).collect();
+    let results = ran.results();
     assert_eq!(results, ["0 beside", "1 beside", "0 beside", "0 beside"]);
 }
 
@@ -193,9 +200,15 @@ async fn a_tool_that_panics_is_an_error_result() {
 async fn rule_1_1_a_fatal_error_ends_the_run_and_the_call_still_has_its_result() {
     let bad = tool("bad", |_, _| async { Err(ToolError::fatal("the licence ran out")) });
     let ran = run(vec![Reply::calling("bad", json!({}))], |agent| agent.tool(bad)).await;
-    assert!(matches!(&ran.outcome, Err(RunError::Tool { tool, message }) if tool == "bad" && message == "the licence ran out"));
+    assert!(
+        matches!(&ran.outcome, Err(RunError::Tool { tool, message }) if tool == "bad" && message == "the licence ran out")
+    );
     check_paired(&ran.session);
-    assert!(ran.transcript.ends_with("run finished: failed: the tool `bad` ended the run: the licence ran out, 3 messages\nsettled\n"));
+    assert!(
+        ran.transcript.ends_with(
+            "run finished: failed: the tool `bad` ended the run: the licence ran out, 3 messages\nsettled\n"
+        )
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -206,7 +219,11 @@ async fn rule_1_7_a_tool_that_takes_too_long_is_an_error_result_with_what_it_rep
     });
     slow.definition.timeout = Some(std::time::Duration::from_secs(30));
     let ran = run(vec![Reply::calling("slow", json!({})), Reply::text("ok")], |agent| agent.tool(slow)).await;
-    assert!(ran.transcript.contains("call_1 failed: three of ten\nThe tool took longer than 30 s."), "{}", ran.transcript);
+    assert!(
+        ran.transcript.contains("call_1 failed: three of ten\nThe tool took longer than 30 s."),
+        "{}",
+        ran.transcript
+    );
 }
 
 #[tokio::test]
@@ -243,7 +260,7 @@ async fn rule_2_9_an_added_tool_is_there_from_the_next_request_on() {
         Reply::text("done"),
     ];
     let ran = run(script, |agent| agent.tool(load).tool(cold)).await;
-    let results: Vec<String> = ran.session.messages().iter().filter_map(|m| m.as_tool_result()).map(|r| r.text()).collect();
+    let results = ran.results();
     assert_eq!(results, ["The tool `rare` exists but is not loaded.", "loaded", "rare thing"]);
     let offered: Vec<usize> = ran.provider.requests().iter().map(|request| request.tools.len()).collect();
     assert_eq!(offered, [1, 1, 2, 2]);
@@ -262,11 +279,13 @@ async fn rule_1_12_updates_are_logged_in_call_order_and_seen_by_later_tools() {
         Reply::calling("recall", json!({})),
         Reply::text("done"),
     ];
-    let agent = Agent::builder(ScriptedProvider::new(script)).model("m").tool(note).tool(recall).build().expect("builds");
+    let agent =
+        Agent::builder(ScriptedProvider::new(script)).model("m").tool(note).tool(recall).build().expect("builds");
     let store = MemoryStore::default();
     let mut session = Session::open("s", store.clone()).expect("opens");
     agent.run(&mut session, "go").await.expect("runs");
-    let recalled: Vec<String> = session.messages().iter().filter_map(|m| m.as_tool_result()).map(|r| r.text()).collect();
+    let recalled: Vec<String> =
+        session.messages().iter().filter_map(|m| m.as_tool_result()).map(ToolResult::text).collect();
     assert_eq!(recalled, ["noted", "noted", "(no output)", r#"["a","b"]"#]);
     assert!(store.entries().iter().any(|entry| matches!(entry.record, Record::ContextUpdated(_))));
     let reopened = Session::open("s", store).expect("opens again");
@@ -283,9 +302,11 @@ async fn rule_2_12_calls_of_a_cut_answer_are_answered_and_not_run() {
 
 #[tokio::test]
 async fn rule_2_12_refusal_filter_and_pause_are_outcomes_not_errors() {
-    for (stop, reason) in
-        [(StopReason::Refusal, EndReason::Refused), (StopReason::ContentFilter, EndReason::Filtered), (StopReason::Length, EndReason::Length)]
-    {
+    for (stop, reason) in [
+        (StopReason::Refusal, EndReason::Refused),
+        (StopReason::ContentFilter, EndReason::Filtered),
+        (StopReason::Length, EndReason::Length),
+    ] {
         let ran = run(vec![Reply::text("no").stop(stop)], |agent| agent).await;
         assert_eq!(ran.outcome.expect("it ran").reason, reason);
     }
@@ -311,12 +332,18 @@ async fn rule_2_16_usage_is_added_up_over_turns_and_tools() {
 #[tokio::test]
 async fn rule_3_2_everything_is_in_the_store_before_anyone_hears_of_it() {
     let store = MemoryStore::default();
-    let script = vec![Reply::calling("echo", json!({"text": "a"})).call("echo", json!({"text": "b"})), Reply::text("done")];
-    let agent = Agent::builder(ScriptedProvider::new(script)).model("m").tools(Toolset::new().with(echo())).build().expect("builds");
+    let script =
+        vec![Reply::calling("echo", json!({"text": "a"})).call("echo", json!({"text": "b"})), Reply::text("done")];
+    let agent = Agent::builder(ScriptedProvider::new(script))
+        .model("m")
+        .tools(Toolset::new().with(echo()))
+        .build()
+        .expect("builds");
     let mut session = Session::open("s", store.clone()).expect("opens");
     let mut run = agent.run(&mut session, "go");
     while let Some(event) = futures_util::StreamExt::next(&mut run).await {
-        let logged = |message: &Message| store.entries().iter().any(|entry| entry.record == Record::Message(message.clone()));
+        let logged =
+            |message: &Message| store.entries().iter().any(|entry| entry.record == Record::Message(message.clone()));
         match event {
             agent_core::AgentEvent::MessageFinished { message } => assert!(logged(&message)),
             agent_core::AgentEvent::ToolStarted { .. } => {
@@ -332,7 +359,11 @@ async fn rule_3_2_everything_is_in_the_store_before_anyone_hears_of_it() {
 async fn a_run_that_is_dropped_leaves_a_session_that_goes_on() {
     let mut session = Session::in_memory();
     let script = vec![Reply::calling("sleep", json!({})), Reply::text("never"), Reply::text("never")];
-    let agent = Agent::builder(ScriptedProvider::new(script)).model("m").tool(crate::transcript::sleeper(true)).build().expect("builds");
+    let agent = Agent::builder(ScriptedProvider::new(script))
+        .model("m")
+        .tool(crate::transcript::sleeper(true))
+        .build()
+        .expect("builds");
     let mut run = agent.run(&mut session, "go");
     while let Some(event) = futures_util::StreamExt::next(&mut run).await {
         if matches!(event, agent_core::AgentEvent::ToolProgress { .. }) {
@@ -343,16 +374,21 @@ async fn a_run_that_is_dropped_leaves_a_session_that_goes_on() {
     let outcome = agent.run(&mut session, "again").await.expect("it goes on");
     assert_eq!(outcome.reason, EndReason::Done);
     let sent = agent_core::history::sendable(session.messages());
-    let results: Vec<String> = sent.iter().filter_map(|m| m.as_tool_result()).map(|r| r.text()).collect();
+    let results: Vec<String> = sent.iter().filter_map(|m| m.as_tool_result()).map(ToolResult::text).collect();
     assert_eq!(results, [agent_core::history::INTERRUPTED]);
 }
 
 #[tokio::test]
 async fn ids_that_come_twice_in_one_answer_are_told_apart() {
-    let script = vec![Reply::calling("echo", json!({"text": "a"})), Reply::calling("echo", json!({"text": "b"})), Reply::text("x")];
+    let script = vec![
+        Reply::calling("echo", json!({"text": "a"})),
+        Reply::calling("echo", json!({"text": "b"})),
+        Reply::text("x"),
+    ];
     // The scripted model numbers its calls anew in each reply, as some services do.
     let ran = run_with(script, |agent| agent.tool(echo()), |_| {}).await;
     let sent = ran.provider.requests();
-    let results: Vec<String> = sent[2].messages.iter().filter_map(|m| m.as_tool_result()).map(|r| r.text()).collect();
+    let results: Vec<String> =
+        sent[2].messages.iter().filter_map(|m| m.as_tool_result()).map(ToolResult::text).collect();
     assert_eq!(results, ["a", "b"], "ids reused in later turns find their own results");
 }

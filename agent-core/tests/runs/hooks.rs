@@ -45,7 +45,9 @@ fn before(
     On { before, after: |_: &ToolResult| Ok(ResultPatch::default()) }
 }
 
-fn after(after: impl Fn(&ToolResult) -> Result<ResultPatch, HookError> + Send + Sync + 'static) -> impl Hooks + 'static {
+fn after(
+    after: impl Fn(&ToolResult) -> Result<ResultPatch, HookError> + Send + Sync + 'static,
+) -> impl Hooks + 'static {
     On { before: |_: &ToolCall| Ok(BeforeToolCall::Proceed), after }
 }
 
@@ -104,8 +106,13 @@ async fn rule_2_6_a_hook_that_fails_panics_or_hangs_is_an_error_result() {
             std::future::pending().boxed()
         }
     }
-    let failing = run(one_call(), |agent| agent.tool(echo()).hooks(before(|_| Err(HookError("no policy".into()))))).await;
-    assert!(failing.transcript.contains("call_1 failed: A check of this call failed: no policy"), "{}", failing.transcript);
+    let failing =
+        run(one_call(), |agent| agent.tool(echo()).hooks(before(|_| Err(HookError("no policy".into()))))).await;
+    assert!(
+        failing.transcript.contains("call_1 failed: A check of this call failed: no policy"),
+        "{}",
+        failing.transcript
+    );
     let hanging = run(one_call(), |agent| agent.tool(echo()).hooks(Hangs).hook_timeout(Duration::from_secs(5))).await;
     assert!(hanging.transcript.contains("it took longer than 5 s"), "{}", hanging.transcript);
     struct Panics;
@@ -119,7 +126,11 @@ async fn rule_2_6_a_hook_that_fails_panics_or_hangs_is_an_error_result() {
         }
     }
     let panicking = run(one_call(), |agent| agent.tool(echo()).hooks(Panics)).await;
-    assert!(panicking.transcript.contains("call_1 failed: a\nA check of this result failed: it panicked: oh"), "{}", panicking.transcript);
+    assert!(
+        panicking.transcript.contains("call_1 failed: a\nA check of this result failed: it panicked: oh"),
+        "{}",
+        panicking.transcript
+    );
 }
 
 #[tokio::test]

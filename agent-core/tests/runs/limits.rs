@@ -58,6 +58,9 @@ async fn rule_2_13_the_same_call_again_and_again() {
 #[tokio::test]
 async fn rule_2_13_a_session_goes_on_after_a_limit() {
     let mut ran = endless(Limits { turns: Some(1), ..Limits::default() }, new_text).await;
-    let agent = agent_core::Agent::builder(ScriptedProvider::new([Reply::text("going on")])).model("m").build().expect("builds");
+    let agent = agent_core::Agent::builder(ScriptedProvider::new([Reply::text("going on")]))
+        .model("m")
+        .build()
+        .expect("builds");
     assert_eq!(agent.run(&mut ran.session, "go on").await.expect("it runs").text, "going on");
 }

@@ -31,7 +31,9 @@ fn fails(kind: ErrorKind) -> Reply {
 
 #[tokio::test(start_paused = true)]
 async fn rule_2_14_what_may_pass_is_tried_again_and_shown() {
-    let ran = run(vec![Reply::text("half an").error(ProviderError::new(ErrorKind::Cut, "cut")), Reply::text("whole")], |a| a).await;
+    let ran =
+        run(vec![Reply::text("half an").error(ProviderError::new(ErrorKind::Cut, "cut")), Reply::text("whole")], |a| a)
+            .await;
     check(
         &without_deltas(&ran.transcript),
         "
@@ -72,11 +74,15 @@ async fn rule_2_14_the_services_delay_wins_and_an_absurd_one_ends_the_run() {
     };
     let before = tokio::time::Instant::now();
     let mut delays = Vec::new();
-    let ran = run_with(vec![error(7), Reply::text("whole")], |agent| agent, |seen| {
-        if let AgentEvent::RetryScheduled { delay, .. } = seen.event {
-            delays.push(*delay);
-        }
-    })
+    let ran = run_with(
+        vec![error(7), Reply::text("whole")],
+        |agent| agent,
+        |seen| {
+            if let AgentEvent::RetryScheduled { delay, .. } = seen.event {
+                delays.push(*delay);
+            }
+        },
+    )
     .await;
     assert_eq!(ran.outcome.expect("it waits").text, "whole");
     assert_eq!(delays, [Duration::from_secs(7)]);
@@ -87,14 +93,19 @@ async fn rule_2_14_the_services_delay_wins_and_an_absurd_one_ends_the_run() {
 
 #[tokio::test(start_paused = true)]
 async fn rule_2_14_attempts_have_a_limit_and_delays_grow() {
-    let policy = RetryPolicy { attempts: 3, first_delay: Duration::from_secs(2), longest_delay: Duration::from_secs(60) };
+    let policy =
+        RetryPolicy { attempts: 3, first_delay: Duration::from_secs(2), longest_delay: Duration::from_secs(60) };
     let mut delays = Vec::new();
     let script = vec![fails(ErrorKind::Overloaded), fails(ErrorKind::Overloaded), fails(ErrorKind::Overloaded)];
-    let ran = run_with(script, |agent| agent.retry(policy), |seen| {
-        if let AgentEvent::RetryScheduled { delay, .. } = seen.event {
-            delays.push(delay.as_secs_f64());
-        }
-    })
+    let ran = run_with(
+        script,
+        |agent| agent.retry(policy),
+        |seen| {
+            if let AgentEvent::RetryScheduled { delay, .. } = seen.event {
+                delays.push(delay.as_secs_f64());
+            }
+        },
+    )
     .await;
     assert!(matches!(&ran.outcome, Err(RunError::Provider(error)) if error.kind == ErrorKind::Overloaded));
     assert!(delays.len() == 2 && (2.0..=4.0).contains(&delays[0]) && (4.0..=8.0).contains(&delays[1]), "{delays:?}");
@@ -103,11 +114,15 @@ async fn rule_2_14_attempts_have_a_limit_and_delays_grow() {
 #[tokio::test(start_paused = true)]
 async fn rule_2_14_a_pause_can_be_aborted() {
     let script = vec![fails(ErrorKind::Overloaded), Reply::text("never")];
-    let ran = run_with(script, |agent| agent, |seen| {
-        if matches!(seen.event, AgentEvent::RetryScheduled { .. }) {
-            seen.control.abort();
-        }
-    })
+    let ran = run_with(
+        script,
+        |agent| agent,
+        |seen| {
+            if matches!(seen.event, AgentEvent::RetryScheduled { .. }) {
+                seen.control.abort();
+            }
+        },
+    )
     .await;
     assert_eq!(ran.outcome.expect("an abort is no error").reason, EndReason::Aborted);
     assert_eq!(ran.provider.requests().len(), 1);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use agent_core::provider::scripted::{Reply, ScriptedProvider};
 use agent_core::{
     Agent, AgentBuilder, AgentEvent, CancellationToken, EndReason, Message, Outcome, RunError, Session, Tool,
-    ToolContext, ToolDefinition, ToolError, ToolOutput,
+    ToolContext, ToolDefinition, ToolError, ToolOutput, ToolResult,
 };
 use futures_util::StreamExt;
 use futures_util::future::BoxFuture;
@@ -29,7 +29,11 @@ where
         self.definition.clone()
     }
 
-    fn call(&self, context: ToolContext, arguments: Map<String, Value>) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
+    fn call(
+        &self,
+        context: ToolContext,
+        arguments: Map<String, Value>,
+    ) -> BoxFuture<'_, Result<ToolOutput, ToolError>> {
         Box::pin((self.run)(context, arguments))
     }
 }
@@ -89,6 +93,13 @@ pub(crate) struct Ran {
     pub(crate) outcome: Result<Outcome, RunError>,
     pub(crate) session: Session,
     pub(crate) provider: ScriptedProvider,
+}
+
+impl Ran {
+    /// The texts of all results, in the order they were logged.
+    pub(crate) fn results(&self) -> Vec<String> {
+        self.session.messages().iter().filter_map(|message| message.as_tool_result()).map(ToolResult::text).collect()
+    }
 }
 
 /// Runs an agent built on this script on the prompt `go`.
@@ -155,7 +166,9 @@ fn describe(transcript: &mut String, event: &AgentEvent) {
         AgentEvent::RetryScheduled { attempt, kind, .. } => format!("attempt {attempt} after {kind:?}"),
         AgentEvent::QueueChanged { steering, follow_up } => format!("queue {steering} {follow_up}"),
         AgentEvent::ModelChanged { model } => format!("model {model}"),
-        AgentEvent::RunFinished { reason, messages, .. } => format!("run finished: {}, {messages} messages", words(reason)),
+        AgentEvent::RunFinished { reason, messages, .. } => {
+            format!("run finished: {}, {messages} messages", words(reason))
+        }
         AgentEvent::Settled => "settled".to_owned(),
     };
     let _ = writeln!(transcript, "{line}");
