@@ -39,15 +39,8 @@ impl Environment {
 
     /// A variable that is set to something, which must be text.
     pub(crate) fn text(&self, name: &str) -> Result<Option<&str>, CliError> {
-        let text = |value: &'_ OsStr| value.to_str().ok_or_else(|| CliError::usage(format!("{name} is not UTF-8 text")));
-        // The value is borrowed from us, not from the closure.
-        match self.var(name) {
-            Some(value) => {
-                text(value)?;
-                Ok(value.to_str())
-            }
-            None => Ok(None),
-        }
+        let not_text = || CliError::usage(format!("{name} is not UTF-8 text"));
+        self.var(name).map(|value| value.to_str().ok_or_else(not_text)).transpose()
     }
 
     /// An absolute path in a variable; a relative one counts as not set, as the XDG rules want it.

@@ -184,15 +184,12 @@ impl Renderer {
 /// Writes a diff, coloured where that is understood, each line behind `indent`.
 pub(crate) fn write_diff(diff: &str, look: Look, indent: &str, to: &mut dyn Write) {
     for line in bounded(diff) {
-        let line = look.safe(&line).into_owned();
-        // Numbered diffs carry the mark behind the line's number.
-        let mark = line.trim_start().trim_start_matches(|c: char| c.is_ascii_digit()).trim_start().chars().next();
-        let first = line.chars().next();
-        let painted = match (first, mark) {
-            (Some('+'), _) => look.paint(GREEN, &line),
-            (Some('-'), _) => look.paint(RED, &line),
-            (Some('@'), _) => look.paint(CYAN, &line),
-            _ => line,
+        let line = look.safe(&line);
+        let painted = match line.chars().next() {
+            Some('+') => look.paint(GREEN, &line),
+            Some('-') => look.paint(RED, &line),
+            Some('@') => look.paint(CYAN, &line),
+            _ => line.into_owned(),
         };
         let _ = writeln!(to, "{indent}{painted}");
     }
