@@ -12,10 +12,12 @@ use crate::history::{self, HistoryMessage};
 use crate::message::{ContextUpdate, Message, Usage};
 use crate::queue::MessageQueue;
 
+mod decode;
+pub mod jsonl;
 pub mod memory;
 
 /// One record of a session's log. Records form a tree: each names its parent, nothing is ever rewritten.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Entry {
     /// Its number in the log, from 1.
     pub id: u64,
@@ -116,6 +118,30 @@ pub enum SessionError {
         /// The session.
         id: String,
     },
+    /// Not an id a session can have.
+    #[error("`{id}` cannot name a session: an id is 1 to 128 of `A-Z a-z 0-9 _ -`")]
+    InvalidId {
+        /// The id.
+        id: String,
+    },
+    /// More than one session's id begins like this.
+    #[error("`{prefix}` is the beginning of several sessions: {}", candidates.join(", "))]
+    Ambiguous {
+        /// The beginning.
+        prefix: String,
+        /// The sessions, sorted; the first ten.
+        candidates: Vec<String>,
+    },
+    /// A newer version wrote it, in a form this one does not know.
+    #[error("{path} has format version {found}; this version reads up to {known}")]
+    Version {
+        /// The file.
+        path: String,
+        /// Its version.
+        found: u64,
+        /// The newest version known.
+        known: u64,
+    },
     /// A record in the middle cannot be read.
     #[error("{path}, line {line}: not a record of a session: {problem}")]
     Corrupt {
@@ -148,6 +174,7 @@ pub struct Session {
     variables: Variables,
     usage: Usage,
     last_entry: u64,
+    tip: Option<u64>,
     state: SessionState,
     queue: MessageQueue,
     artifacts_dir: Option<PathBuf>,
@@ -167,6 +194,7 @@ impl Session {
             variables: Variables::default(),
             usage: Usage::default(),
             last_entry: 0,
+            tip: None,
             state: SessionState::default(),
             queue: MessageQueue::default(),
             artifacts_dir: None,
@@ -180,6 +208,7 @@ impl Session {
         let entries = store.load()?;
         let mut session = Self::empty(id.into(), Box::new(store));
         session.last_entry = entries.iter().map(|entry| entry.id).max().unwrap_or(0);
+        session.tip = entries.last().map(|entry| entry.id);
         for entry in branch(entries) {
             session.apply(entry.record);
         }
@@ -237,10 +266,10 @@ impl Session {
 
     /// Adds a record to the log.
     pub fn record(&mut self, record: Record) -> Result<(), SessionError> {
-        let parent = (self.last_entry > 0).then_some(self.last_entry);
-        let entry = Entry { id: self.last_entry + 1, parent, record };
+        let entry = Entry { id: self.last_entry + 1, parent: self.tip, record };
         self.store.append(&entry)?;
         self.last_entry = entry.id;
+        self.tip = Some(entry.id);
         self.apply(entry.record);
         Ok(())
     }
