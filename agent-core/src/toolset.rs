@@ -46,6 +46,12 @@ pub enum ToolsetError {
         /// Where the tool comes from.
         source_text: String,
     },
+    /// A function in `toolset![…]` that is no tool.
+    #[error("`{function}` is no tool: put `#[tool]` on the function")]
+    NotATool {
+        /// The function's path.
+        function: &'static str,
+    },
     /// A tool needs state that nobody provided.
     #[error("the tool `{tool}` needs `{type_name}`: give the agent one with `.provide(…)`")]
     MissingDependency {
@@ -80,6 +86,11 @@ impl Toolset {
     pub fn with_shared(mut self, tool: Arc<dyn Tool>) -> Self {
         let definition = Arc::new(tool.definition());
         self.push(ToolsetEntry { definition, tool });
+        self
+    }
+
+    pub(crate) fn with_problem(mut self, problem: ToolsetError) -> Self {
+        self.problems.push(problem);
         self
     }
 
@@ -199,4 +210,39 @@ impl fmt::Debug for Toolset {
 
 fn is_tool_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
+}
+
+/// The toolset and the tool made of `function`; a function without `#[tool]` is one of the toolset's problems.
+pub fn with_function<F: 'static>(tools: Toolset, function: &F) -> Toolset {
+    let wanted = crate::function::identity(function);
+    match crate::function::linked().find(|tool| (tool.identity)() == wanted) {
+        Some(tool) => tools.with(tool),
+        None => tools.with_problem(ToolsetError::NotATool { function: std::any::type_name::<F>() }),
+    }
+}
+
+/// A [`Toolset`] of the named `#[tool]` functions, in this order.
+///
+/// Functions are named by path, also through a re-export: `toolset![get_weather, weather::get_forecast]`. What is
+/// no `#[tool]` becomes one of the toolset's [problems](Toolset::problems).
+///
+/// ```
+/// use agent_core::{tool, toolset};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: f64, b: f64) -> f64 {
+///     a + b
+/// }
+///
+/// let tools = toolset![add];
+/// assert_eq!(tools.names_and_labels(), [("add", "Add")]);
+/// ```
+#[macro_export]
+macro_rules! toolset {
+    ($($function:path),* $(,)?) => {{
+        let tools = $crate::Toolset::new();
+        $(let tools = $crate::__private::with_function(tools, &$function);)*
+        tools
+    }};
 }

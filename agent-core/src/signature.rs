@@ -1,0 +1,163 @@
+//! [`Signature`]: the schema and the dependencies of a tool, put together from its parameters.
+
+use schemars::generate::SchemaSettings;
+use schemars::transform::{Transform, transform_subschemas};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::context::Dependency;
+
+/// The arguments a tool takes from the model and the state it takes from the agent.
+#[derive(Debug)]
+pub struct Signature {
+    generator: SchemaGenerator,
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+    dependencies: Vec<Dependency>,
+}
+
+impl Default for Signature {
+    fn default() -> Self {
+        let settings = SchemaSettings::draft2020_12().with(|settings| settings.meta_schema = None);
+        Self {
+            generator: settings.into_generator(),
+            properties: Map::new(),
+            required: Vec::new(),
+            dependencies: Vec::new(),
+        }
+    }
+}
+
+impl Signature {
+    pub(crate) fn depends_on(&mut self, dependencies: Vec<Dependency>) {
+        for dependency in dependencies {
+            if !self.dependencies.contains(&dependency) {
+                self.dependencies.push(dependency);
+            }
+        }
+    }
+
+    pub(crate) fn argument<T: JsonSchema>(&mut self, name: &str, required: bool, facts: &Map<String, Value>) {
+        let mut schema = self.generator.subschema_for::<T>();
+        NeutralFormats.transform(&mut schema);
+        let mut property = match schema.to_value() {
+            Value::Object(property) => property,
+            // `true`: anything goes.
+            _ => Map::new(),
+        };
+        if required {
+            self.required.push(name.into());
+        } else {
+            // Left out rather than null: several providers refuse a list of types.
+            property = without_null(property);
+        }
+        let sized = self.kind_of(&property);
+        for (key, value) in facts {
+            property.insert(sized_keyword(key, &sized).to_owned(), value.clone());
+        }
+        self.properties.insert(name.to_owned(), Value::Object(property));
+    }
+
+    /// The JSON type of a property, looked up in the definitions if it is a reference.
+    fn kind_of(&self, property: &Map<String, Value>) -> Value {
+        let reference = property.get("$ref").and_then(Value::as_str).and_then(|path| path.rsplit('/').next());
+        let target = reference.and_then(|name| self.generator.definitions().get(name));
+        target.and_then(|target| target.get("type")).or_else(|| property.get("type")).cloned().unwrap_or_default()
+    }
+
+    /// The JSON Schema of the arguments (draft 2020-12), and the dependencies.
+    pub(crate) fn finish(mut self) -> (Value, Vec<Dependency>) {
+        let mut schema = json!({"type": "object", "properties": self.properties});
+        if !self.required.is_empty() {
+            schema["required"] = Value::Array(self.required);
+        }
+        schema["additionalProperties"] = Value::Bool(false);
+        let mut definitions = self.generator.take_definitions(true);
+        if !definitions.is_empty() {
+            for definition in definitions.values_mut() {
+                if let Ok(schema) = <&mut Schema>::try_from(definition) {
+                    NeutralFormats.transform(schema);
+                }
+            }
+            schema["$defs"] = Value::Object(definitions);
+        }
+        (schema, self.dependencies)
+    }
+}
+
+/// Removes `format`s that only this language knows (`uint32`); the type and the limits say the same.
+struct NeutralFormats;
+
+impl Transform for NeutralFormats {
+    fn transform(&mut self, schema: &mut Schema) {
+        let foreign = schema.get("format").and_then(Value::as_str).is_some_and(|format| {
+            format.starts_with("int") || format.starts_with("uint") || matches!(format, "float" | "double")
+        });
+        if foreign {
+            schema.remove("format");
+        }
+        transform_subschemas(self, schema);
+    }
+}
+
+fn without_null(mut property: Map<String, Value>) -> Map<String, Value> {
+    if let Some(Value::Array(kinds)) = property.get_mut("type") {
+        kinds.retain(|kind| kind != "null");
+        if let [kind] = kinds.as_slice() {
+            let kind = kind.clone();
+            property.insert("type".to_owned(), kind);
+        }
+    }
+    if let Some(Value::Array(values)) = property.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(variants)) = property.get_mut("anyOf") {
+        variants.retain(|variant| *variant != json!({"type": "null"}));
+        if let [Value::Object(only)] = variants.as_slice() {
+            let only = only.clone();
+            property.shift_remove("anyOf");
+            property.extend(only);
+        }
+    }
+    property
+}
+
+fn sized_keyword<'a>(key: &'a str, kind: &Value) -> &'a str {
+    match (key, kind.as_str()) {
+        ("minLength", Some("array")) => "minItems",
+        ("maxLength", Some("array")) => "maxItems",
+        ("minLength", Some("object")) => "minProperties",
+        ("maxLength", Some("object")) => "maxProperties",
+        _ => key,
+    }
+}
+
+/// The limits of an argument: `#[arg(range = …)]` and `#[arg(length = …)]`.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Limits {
+    /// The least value.
+    pub minimum: Option<fn() -> Value>,
+    /// The greatest value.
+    pub maximum: Option<fn() -> Value>,
+    /// The least length: of a text in characters, of a list in elements.
+    pub min_length: Option<usize>,
+    /// The greatest length.
+    pub max_length: Option<usize>,
+}
+
+impl Limits {
+    /// No limits.
+    pub const NONE: Self = Self { minimum: None, maximum: None, min_length: None, max_length: None };
+
+    pub(crate) fn describe(&self, facts: &mut Map<String, Value>) {
+        let mut put = |key: &str, value: Option<Value>| {
+            if let Some(value) = value {
+                facts.insert(key.to_owned(), value);
+            }
+        };
+        put("minimum", self.minimum.map(|value| value()));
+        put("maximum", self.maximum.map(|value| value()));
+        put("minLength", self.min_length.map(Value::from));
+        put("maxLength", self.max_length.map(Value::from));
+    }
+}
