@@ -49,6 +49,7 @@ pub(crate) enum Command {
 
 /// Options of a run.
 #[derive(Debug, Default, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line, read by name")]
 pub(crate) struct RunArgs {
     /// What the agent is to do, as one argument; `-` reads it from standard input
     #[arg(value_name = "PROMPT")]

@@ -100,8 +100,8 @@ pub(crate) struct Config {
     pub(crate) settings: ModelSettings,
     pub(crate) tools: ToolRules,
     pub(crate) prices: BTreeMap<String, Prices>,
-    config_file: PathBuf,
-    config_exists: bool,
+    file: PathBuf,
+    file_exists: bool,
     named: Option<Named>,
     providers: BTreeMap<String, ProviderConfig>,
 }
@@ -165,8 +165,8 @@ impl Config {
             settings: file.settings.clone(),
             tools: tool_rules(flags, &file, &config_file),
             prices: file.prices,
-            config_exists: text.is_some(),
-            config_file,
+            file_exists: text.is_some(),
+            file: config_file,
             named,
             providers,
         })
@@ -174,7 +174,7 @@ impl Config {
 
     /// The model to ask, and how to reach it.
     pub(crate) fn model(&self) -> Result<model::ModelChoice, CliError> {
-        model::choose(self.named.as_ref(), &self.providers, &self.config_file, self.config_exists)
+        model::choose(self.named.as_ref(), &self.providers, &self.file, self.file_exists)
     }
 
     /// The model's prices. A cost limit without them would never be reached, so that is an error.
@@ -183,7 +183,7 @@ impl Config {
         let prices = self.prices.get(&name).copied();
         if prices.is_none() && self.limits.cost.is_some() {
             return Err(CliError::usage(format!("a cost limit needs prices, and those of {name} are not known")).hint(
-                format!("in {}: [prices.\"{name}\"] with input and output in dollars per million tokens", self.config_file.display()),
+                format!("in {}: [prices.\"{name}\"] with input and output in dollars per million tokens", self.file.display()),
             ));
         }
         Ok(prices)

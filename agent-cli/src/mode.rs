@@ -59,7 +59,7 @@ pub(crate) async fn run(
 fn conclude(outcome: Result<Outcome, RunError>, denied: HashSet<String>, interrupted: bool) -> Result<(), CliError> {
     let outcome = match outcome {
         Ok(outcome) => outcome,
-        Err(error) => return Err(run_error(error)),
+        Err(error) => return Err(run_error(&error)),
     };
     match outcome.reason {
         EndReason::Done | EndReason::Terminated if denied.is_empty() => Ok(()),
@@ -84,9 +84,9 @@ fn conclude(outcome: Result<Outcome, RunError>, denied: HashSet<String>, interru
     }
 }
 
-fn run_error(error: RunError) -> CliError {
+fn run_error(error: &RunError) -> CliError {
     use agent_core::ErrorKind::{Auth, Connection, ContextOverflow, NotFound, Quota};
-    let hint = match &error {
+    let hint = match error {
         RunError::Provider(error) => match error.kind {
             Auth => Some("the service does not accept the key: look at the provider's api_key or its variable"),
             NotFound => Some("is the model's name right, and the base URL? see --model and `base_url`"),

@@ -90,7 +90,7 @@ impl Renderer {
             AgentEvent::RunFinished { reason, usage, .. } => {
                 self.end_thought(notes);
                 self.end_line(answer)?;
-                if self.verbose {
+                if self.verbose && usage.total() > 0 {
                     self.note(notes, DIM, &spent(*usage));
                 }
                 if *reason == EndReason::Aborted {

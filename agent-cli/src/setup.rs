@@ -4,10 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
+use agent_core::context::State;
 use agent_core::provider::anthropic::Anthropic;
 use agent_core::provider::http::{HttpClient, HttpOptions};
 use agent_core::provider::openai::OpenAi;
+use agent_core::session::SessionError;
+use agent_core::session::jsonl::{JsonlStore, Listing, SessionHeader, SessionLog};
 use agent_core::{Agent, Approval, Decision, Provider, Session, ToolCall, ToolDefinition, Toolset};
 use futures_util::future::BoxFuture;
 
@@ -48,9 +52,12 @@ pub(crate) fn working_dir(arg: &DirArg, env: &Environment) -> Result<PathBuf, Cl
     if dir.is_dir() { Ok(dir) } else { Err(failed(io::Error::from(io::ErrorKind::NotADirectory))) }
 }
 
-/// All tools there are.
+/// All tools there are. Two of one name, or one that needs what nobody provides, are found before any is called.
 pub(crate) fn all_tools() -> Result<Toolset, CliError> {
-    Ok(agent_tools::coding())
+    let tools = agent_tools::coding();
+    let checked = tools.check(&State::default());
+    checked.map_err(|error| CliError::failed("the tools do not go together").with_source(error))?;
+    Ok(tools)
 }
 
 /// The agent that the configuration describes.
@@ -128,11 +135,122 @@ pub(crate) struct Opened {
     /// Whether it is kept when the process ends.
     pub(crate) kept: bool,
     /// What the person should know about it.
-    pub(crate) notice: Option<String>,
+    pub(crate) notices: Vec<String>,
 }
 
 /// The session that the flags ask for: a new one, one to go on with, or one that is not kept.
-pub(crate) fn session(flags: &RunArgs, _places: &Places, _dir: &Path) -> Result<Opened, CliError> {
-    let _ = flags;
-    Ok(Opened { session: Session::in_memory(), kept: false, notice: None })
+pub(crate) fn session(flags: &RunArgs, places: &Places, dir: &Path) -> Result<Opened, CliError> {
+    if flags.no_session {
+        return Ok(Opened { session: Session::in_memory(), kept: false, notices: Vec::new() });
+    }
+    let sessions = &places.sessions;
+    let old = match &flags.resume {
+        Some(prefix) => Some(find_session(places, prefix)?),
+        None if flags.continue_newest => Some(newest_session(places, dir)?),
+        None => None,
+    };
+    let id = old.clone().unwrap_or_else(|| session_id(SystemTime::now(), fastrand::u32(..)));
+    let store = match old {
+        Some(id) => JsonlStore::open(sessions, &id),
+        None => JsonlStore::create(sessions, &id, SessionHeader::new(dir).created(timestamp(SystemTime::now()))),
+    };
+    let store = store.map_err(|error| session_error(error, places))?;
+    let notices = store.notices().to_vec();
+    let artifacts = sessions.join(&id);
+    let session = Session::open(id, store).map_err(|error| session_error(error, places))?;
+    Ok(Opened { session: session.with_artifacts_dir(artifacts), kept: true, notices })
+}
+
+/// All sessions, the one changed last first.
+pub(crate) fn sessions(places: &Places) -> Result<Listing, CliError> {
+    JsonlStore::list(&places.sessions).map_err(|error| session_error(error, places))
+}
+
+/// The records of the session whose id is, or begins with, `prefix`; and its id.
+pub(crate) fn read_session(places: &Places, prefix: &str) -> Result<(String, SessionLog), CliError> {
+    let id = find_session(places, prefix)?;
+    let log = JsonlStore::read(&places.sessions, &id).map_err(|error| session_error(error, places))?;
+    Ok((id, log))
+}
+
+fn find_session(places: &Places, prefix: &str) -> Result<String, CliError> {
+    JsonlStore::find(&places.sessions, prefix).map_err(|error| session_error(error, places))
+}
+
+/// The session of this directory that was changed last.
+fn newest_session(places: &Places, dir: &Path) -> Result<String, CliError> {
+    let listing = sessions(places)?;
+    let wanted = dir.to_string_lossy();
+    let newest = listing.sessions.into_iter().find(|head| head.header.working_dir == wanted);
+    newest.map(|head| head.id).ok_or_else(|| {
+        CliError::usage(format!("there is no session of {} to go on with", dir.display()))
+            .hint("all sessions: agent sessions list")
+    })
+}
+
+/// A name that is wrong is a matter of the command line; a file that cannot be used is a failure.
+fn session_error(error: SessionError, places: &Places) -> CliError {
+    match error {
+        SessionError::NotFound { id } => {
+            let listing = JsonlStore::list(&places.sessions).unwrap_or_default();
+            CliError::usage(format!("there is no session `{id}`"))
+                .did_you_mean(&id, listing.sessions.iter().map(|head| head.id.as_str()))
+                .hint("all sessions: agent sessions list")
+        }
+        SessionError::InvalidId { .. } | SessionError::Ambiguous { .. } => CliError::usage(error.to_string()),
+        SessionError::Locked { .. } => {
+            CliError::failed(error.to_string()).hint("wait for it to end, or begin a session of its own without --resume")
+        }
+        error => CliError::failed(error.to_string()),
+    }
+}
+
+/// An id that sorts by time: `20261201-022345-8f3a1c`, in UTC, with six random hexadecimal digits.
+fn session_id(now: SystemTime, random: u32) -> String {
+    let [year, month, day, hour, minute, second] = utc(now);
+    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{:06x}", random & 0xff_ffff)
+}
+
+/// A time as RFC 3339 writes it, in UTC.
+pub(crate) fn timestamp(time: SystemTime) -> String {
+    let [year, month, day, hour, minute, second] = utc(time);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+/// Year, month, day, hour, minute and second of a time since 1970, by the proleptic Gregorian calendar.
+fn utc(time: SystemTime) -> [u64; 6] {
+    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let (days, rest) = (seconds / 86_400, seconds % 86_400);
+    // Counted in eras of 400 years (146,097 days) that begin on 1 March, so that the leap day comes last.
+    let shifted = days + 719_468;
+    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = era * 400 + year_of_era + u64::from(month <= 2);
+    [year, month, day, rest / 3600, rest / 60 % 60, rest % 60]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn rule_6_1_ids_of_sessions_sort_by_time() {
+        for (seconds, id, time) in [
+            (0, "19700101-000000-00beef", "1970-01-01T00:00:00Z"),
+            (951_782_399, "20000228-235959-00beef", "2000-02-28T23:59:59Z"),
+            (951_868_799, "20000229-235959-00beef", "2000-02-29T23:59:59Z"),
+            (1_796_091_825, "20261201-022345-00beef", "2026-12-01T02:23:45Z"),
+            (4_107_542_400, "21000301-000000-00beef", "2100-03-01T00:00:00Z"),
+        ] {
+            let moment = UNIX_EPOCH + Duration::from_secs(seconds);
+            assert_eq!(session_id(moment, 0xff00_beef), id);
+            assert_eq!(timestamp(moment), time);
+        }
+    }
 }

@@ -57,7 +57,9 @@ pub(super) fn run(args: DemoArgs) -> Result<(), CliError> {
     show_diff(&before, &read(dir)?, Look::of_stdout(env.no_color()))?;
     let after = block_on(test(&toolset, dir, &interrupt))?;
     output::print(&format!("\n$ {TEST}\n{}\n", after.text))?;
-    scratch.close();
+    if scratch.stays {
+        output::note(&format!("The files are in {}", dir.display()));
+    }
     match (passed_before, after.passed) {
         (false, true) => Ok(()),
         (true, true) => Err(CliError::failed("nothing was fixed: the test passed before")),
@@ -68,20 +70,20 @@ pub(super) fn run(args: DemoArgs) -> Result<(), CliError> {
 /// The directory the demo works in.
 struct Scratch {
     dir: PathBuf,
-    /// Removes the directory when it goes.
-    guard: Option<tempfile::TempDir>,
+    /// Removes the directory when it is dropped, unless it is to stay.
+    _guard: Option<tempfile::TempDir>,
+    stays: bool,
 }
 
 impl Scratch {
     fn open(args: DemoArgs, env: &Environment) -> Result<Self, CliError> {
         let failed = |error| CliError::failed("cannot prepare the demo's directory").with_source(error);
-        let (dir, guard) = match args.dir {
-            Some(dir) => (env.current_dir.join(dir), None),
-            None => {
-                let mut guard = tempfile::Builder::new().prefix("agent-demo-").tempdir().map_err(failed)?;
-                guard.disable_cleanup(args.keep);
-                (guard.path().to_owned(), Some(guard))
-            }
+        let (dir, guard) = if let Some(dir) = args.dir {
+            (env.current_dir.join(dir), None)
+        } else {
+            let mut guard = tempfile::Builder::new().prefix("agent-demo-").tempdir().map_err(failed)?;
+            guard.disable_cleanup(args.keep);
+            (guard.path().to_owned(), Some(guard))
         };
         fs::create_dir_all(&dir).map_err(failed)?;
         for (name, text) in FILES {
@@ -91,13 +93,7 @@ impl Scratch {
                 fs::write(path, text).map_err(failed)?;
             }
         }
-        Ok(Self { dir, guard: guard.filter(|_| !args.keep) })
-    }
-
-    fn close(self) {
-        if self.guard.is_none() {
-            output::note(&format!("The files are in {}", self.dir.display()));
-        }
+        Ok(Self { dir, stays: guard.is_none() || args.keep, _guard: guard })
     }
 }
 

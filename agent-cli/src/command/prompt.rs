@@ -26,7 +26,7 @@ pub(super) fn run(flags: &RunArgs) -> Result<(), CliError> {
     };
     let interrupt = Interrupt::watch()?;
     let mut opened = setup::session(flags, &places, &dir)?;
-    if let Some(notice) = &opened.notice {
+    for notice in &opened.notices {
         output::note(notice);
     }
     let kept = opened.kept.then(|| opened.session.id().to_owned());

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_core::context::State;
 use agent_core::{CancellationToken, Content, Tool, ToolContext, ToolDefinition, ToolError, ToolOutput, Toolset, schema};
 use serde_json::{Map, Value, json};
 
@@ -146,7 +145,7 @@ pub(super) async fn invoke(
         biased;
         outcome = &mut call => return Some(outcome),
         () = cancellation.cancelled() => {}
-        () = tokio::time::sleep(limit.min(Duration::from_secs(86_400 * 365))) => {}
+        () = tokio::time::sleep(limit) => {}
     }
     own.cancel();
     let outcome = tokio::time::timeout(GRACE, &mut call).await.ok();
@@ -169,10 +168,4 @@ pub(super) fn text_of(answer: &ToolOutput) -> String {
         })
         .collect();
     pieces.join("\n")
-}
-
-/// Tools that need state nobody provides are found before any is called.
-pub(super) fn checked(tools: Toolset) -> Result<Toolset, CliError> {
-    tools.check(&State::default()).map_err(|error| CliError::failed("the tools do not go together").with_source(error))?;
-    Ok(tools)
 }
