@@ -88,10 +88,10 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(crate) max_tokens: Option<u64>,
     /// End when this much is spent; needs the model's prices in the configuration
-    #[arg(long, value_name = "DOLLARS", value_parser = positive)]
+    #[arg(long, value_name = "DOLLARS", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) max_cost: Option<f64>,
     /// End after this many seconds
-    #[arg(long, value_name = "SECONDS", value_parser = positive)]
+    #[arg(long, value_name = "SECONDS", value_parser = positive, allow_negative_numbers = true)]
     pub(crate) timeout: Option<f64>,
     /// Read this configuration file instead of the usual one
     #[arg(long, value_name = "FILE")]

@@ -162,14 +162,12 @@ impl Error for CliError {
 }
 
 impl From<clap::Error> for CliError {
+    /// clap's first paragraph is what is wrong. Of the rest, what helps is kept: the usage is in `--help`.
     fn from(error: clap::Error) -> Self {
         let text = error.render().to_string();
         let text = text.strip_prefix("error: ").unwrap_or(&text);
-        let mut paragraphs = text.trim_end().splitn(2, "\n\n");
-        let error = Self::usage(paragraphs.next().unwrap_or_default());
-        paragraphs.next().into_iter().flat_map(str::lines).filter(|line| !line.trim().is_empty()).fold(
-            error,
-            |error, line| error.hint(line.trim()),
-        )
+        let (wrong, rest) = text.trim_end().split_once("\n\n").unwrap_or((text.trim_end(), ""));
+        let helps = |line: &&str| line.starts_with("tip:") || line.starts_with("For more information");
+        rest.lines().map(str::trim).filter(helps).fold(Self::usage(wrong), Self::hint)
     }
 }

@@ -239,3 +239,6 @@ fn spent(usage: Usage) -> String {
     let cached = if usage.cache_read > 0 { format!(" ({} from the cache)", usage.cache_read) } else { String::new() };
     format!("{} tokens in{cached}, {} out{cost}", usage.input, usage.output)
 }
+
+#[cfg(test)]
+mod tests;

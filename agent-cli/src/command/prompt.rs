@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use crate::args::{Prompt, RunArgs};
 use crate::config::{Environment, Places};
-use crate::error::CliError;
+use crate::error::{CliError, Kind};
 use crate::interrupt::Interrupt;
 use crate::mode::json::Json;
 use crate::mode::print::Print;
@@ -37,7 +37,8 @@ pub(super) fn run(flags: &RunArgs) -> Result<(), CliError> {
         Box::new(Print::new(Look::of_stdout(no_color), Look::of_stderr(no_color), flags.verbose))
     };
     let done = super::block_on(mode::run(&agent, &mut opened.session, prompt, &mut *front_end, &interrupt));
-    if let (Some(id), false) = (kept, flags.output.is_json()) {
+    let heard = !matches!(&done, Err(error) if error.kind() == Kind::OutputClosed);
+    if let Some(id) = kept.filter(|_| heard && !flags.output.is_json()) {
         let look = Look::of_stderr(env.no_color());
         output::note(&look.paint("2", &format!("session {id}; go on with: agent --resume {id} \"…\"")));
     }

@@ -15,6 +15,8 @@ use serde_json::{Value, json};
 pub(crate) enum Answer {
     /// An answer of this text.
     Text(&'static str),
+    /// An answer of so many lines.
+    Lines(usize),
     /// A call of a tool, with its arguments as JSON text.
     Call(&'static str, &'static str),
     /// A failure, with the body's JSON.
@@ -81,6 +83,10 @@ fn serve(
         let mut stream = stream;
         match answer {
             Some(Answer::Text(text)) => respond(stream, 200, "text/event-stream", &text_events(text)),
+            Some(Answer::Lines(count)) => {
+                let lines = event(&json!({"content": "line\n".repeat(500)}), None).repeat(count / 500);
+                respond(stream, 200, "text/event-stream", &format!("{lines}{}", text_events("end")));
+            }
             Some(Answer::Call(name, arguments)) => {
                 respond(stream, 200, "text/event-stream", &call_events(name, arguments));
             }
