@@ -33,10 +33,10 @@ pub mod schema;
 pub mod tool;
 
 // How a function becomes a tool.
-pub mod signature;
-pub mod param;
-pub mod reply;
-pub mod function;
+mod signature;
+mod param;
+mod reply;
+mod function;
 pub mod toolset;
 pub mod history;
 
@@ -71,8 +71,9 @@ pub use event::{AgentEvent, EndReason};
 pub use hooks::Hooks;
 pub use limits::Limits;
 pub use message::{Content, ContextUpdate, Message, Part, StopReason, ToolCall, ToolResult, Usage};
-pub use param::Inject;
+pub use param::{Inject, Lend, Param};
 pub use provider::{ErrorKind, ModelEvent, ModelRequest, ModelSettings, Provider, ProviderError};
+pub use reply::IntoToolOutput;
 pub use run::{Outcome, Run, RunControl, RunError};
 pub use serde_json::json;
 pub use session::Session;

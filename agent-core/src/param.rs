@@ -90,7 +90,7 @@ impl<T: Send + Sync + 'static> Inject for Dep<T> {
     }
 }
 
-/// A type that may be a parameter of a tool. `Source` is inferred: [`FromModel`] or [`FromAgent`].
+/// A type that may be a parameter of a tool. `Source`, the model or the agent, is inferred.
 ///
 /// Not to be implemented: a type gets it from `Deserialize + JsonSchema`, or from [`Inject`].
 #[diagnostic::on_unimplemented(
@@ -159,19 +159,26 @@ impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param<FromModel> for T {
     note = "help: remove `#[arg(…)]` from an injected parameter",
     note = "help: for an argument, add `#[derive(serde::Deserialize, schemars::JsonSchema)]` to `{Self}`"
 )]
-pub trait Argument: Param<FromModel> {}
+pub trait Argument<Source>: Param<FromModel> {}
 
-impl<T: Param<FromModel>> Argument for T {}
+impl<T: Param<FromModel>> Argument<FromModel> for T {}
+impl<T: Never> Argument<FromAgent> for T {}
 
-/// A value that can be shown in a schema, as a default or an example.
+/// An argument whose values can be shown in the schema, as a default or an example.
 #[diagnostic::on_unimplemented(
-    message = "a value of `{Self}` cannot be shown in the schema",
-    label = "not serialisable",
-    note = "help: defaults and examples are shown to the model; add `#[derive(serde::Serialize)]` to `{Self}`"
+    message = "a parameter of type `{Self}` cannot have a default or an example",
+    label = "not an argument of the model that can be shown in the schema",
+    note = "help: the model reads both in the schema: add `#[derive(serde::Serialize)]` to `{Self}`, next to `Deserialize` and `JsonSchema`",
+    note = "help: remove `#[arg(…)]` from an injected parameter"
 )]
-pub trait Shown: Serialize {}
+pub trait ShownArgument<Source>: Param<FromModel> + Serialize {}
 
-impl<T: Serialize> Shown for T {}
+impl<T: Param<FromModel> + Serialize> ShownArgument<FromModel> for T {}
+impl<T: Never> ShownArgument<FromAgent> for T {}
+
+/// Implemented by nothing. With a second impl to choose from, the compiler reports the trait itself, once, and not
+/// each bound of the only impl.
+pub trait Never: Param<FromModel> + Serialize {}
 
 /// A type that a tool can borrow: `&str`, `&Path`, `&[T]` and any `&T`.
 ///
@@ -254,8 +261,13 @@ pub fn param<T: Param<Source>, Source>(name: &'static str) -> Slot<T> {
 }
 
 /// A parameter with `#[arg(…)]`: an argument of the model.
-pub fn argument<T: Argument>(name: &'static str) -> Slot<T> {
+pub fn argument<T: Argument<Source>, Source>(name: &'static str) -> Slot<T> {
     param::<T, FromModel>(name)
+}
+
+/// An argument with a default or an example.
+pub fn shown_argument<T: ShownArgument<Source>, Source>(name: &'static str) -> Slot<T> {
+    Slot { shown: Some(shown), ..param::<T, FromModel>(name) }
 }
 
 impl<T> Slot<T> {
@@ -265,19 +277,13 @@ impl<T> Slot<T> {
     }
 
     /// The same slot with the value of an argument that is left out.
-    pub fn default(self, default: fn() -> T) -> Self
-    where
-        T: Shown,
-    {
-        Self { default: Some(default), shown: Some(shown), ..self }
+    pub fn default(self, default: fn() -> T) -> Self {
+        Self { default: Some(default), ..self }
     }
 
     /// The same slot with an example.
-    pub fn example(self, example: fn() -> T) -> Self
-    where
-        T: Shown,
-    {
-        Self { example: Some(example), shown: Some(shown), ..self }
+    pub fn example(self, example: fn() -> T) -> Self {
+        Self { example: Some(example), ..self }
     }
 
     /// The same slot with limits.
@@ -312,7 +318,7 @@ impl<T> Slot<T> {
 }
 
 /// The JSON of a default or an example. A value that cannot be JSON (a map with odd keys) is shown as `null`.
-pub fn shown<T: Shown>(value: &T) -> Value {
+pub fn shown<T: Serialize>(value: &T) -> Value {
     serde_json::to_value(value).unwrap_or_default()
 }
 

@@ -23,12 +23,6 @@ use crate::message::Content;
 use crate::tool::{ToolError, ToolOutput};
 
 /// A type that a tool can return. Every `Serialize` type is one, and so is [`ToolOutput`].
-#[diagnostic::on_unimplemented(
-    message = "a tool cannot return `{Self}`",
-    label = "not serialisable",
-    note = "help: add `#[derive(serde::Serialize)]` to `{Self}`, or return `String`, `Content`, `Vec<Content>`, `ToolOutput` or `()`",
-    note = "a tool may also return `Result<T, E>` of any of these, with any `E: Display`"
-)]
 pub trait IntoToolOutput {
     /// What the model and the front end get.
     fn into_tool_output(self) -> Result<ToolOutput, ToolError>;
@@ -50,18 +44,42 @@ impl IntoToolOutput for ToolOutput {
     }
 }
 
-/// A type that a tool can return as the error of a `Result`: anything with `Display`.
+/// What [`check`] asks of a function's success; the reader of its error is who wrote the function.
+#[diagnostic::on_unimplemented(
+    message = "a tool cannot return `{Self}`",
+    label = "not serialisable",
+    note = "help: add `#[derive(serde::Serialize)]` to `{Self}`, or return `String`, `Content`, `Vec<Content>`, `ToolOutput` or `()`",
+    note = "a tool may also return `Result<T, E>` of any of these, with any `E: Display`"
+)]
+pub trait Reply<Kind> {}
+
+impl<T: IntoToolOutput> Reply<Output> for T {}
+impl<T: Never> Reply<Nothing> for T {}
+
+/// What [`check`] asks of a function's error.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a tool",
     label = "has no `Display`",
     note = "help: the model reads the error as text: implement `std::fmt::Display` for `{Self}`, or return `ToolError`"
 )]
-pub trait IntoToolError {}
+pub trait Explained {}
 
-impl<E: Display> IntoToolError for E {}
+impl<E: Display> Explained for E {}
+
+/// Marks what can be returned.
+#[derive(Debug)]
+pub enum Output {}
+
+/// Marks what nothing implements.
+#[derive(Debug)]
+pub enum Nothing {}
+
+/// Implemented by nothing. With a second impl to choose from, the compiler reports [`Reply`] and not the bounds of its
+/// only impl, with a list of foreign types.
+pub trait Never {}
 
 /// Where the compiler checks a function's return type: one error for each part, at the type.
-pub fn check<T: IntoToolOutput, E: IntoToolError>(_: &Result<T, E>) {}
+pub fn check<T: Reply<Kind>, E: Explained, Kind>(_: &Result<T, E>) {}
 
 /// A function's return value.
 #[derive(Debug)]

@@ -1,4 +1,5 @@
-//! Rule 1.13: each program in `ui/fail` makes one mistake and gets one error, at its tokens, with a line that shows the fix.
+//! Rule 1.13: each program in `ui/fail` makes one mistake and gets one error, at its tokens, with a line that shows
+//! the fix; those in `ui/many` make several and get them all at once.
 //!
 //! The expected texts belong to the toolchain in `rust-version`; renew them with `TRYBUILD=overwrite`.
 
@@ -7,6 +8,7 @@ fn rule_1_13_one_mistake_is_one_error() {
     let programs = trybuild::TestCases::new();
     programs.pass("tests/ui/pass/*.rs");
     programs.compile_fail("tests/ui/fail/*.rs");
+    programs.compile_fail("tests/ui/many/*.rs");
 }
 
 #[test]
@@ -29,4 +31,4 @@ fn rule_1_13_every_error_shows_the_fix() {
 }
 
 /// Mistakes that the compiler itself explains well.
-const OWN_WORDS: [&str; 2] = ["two_tools_of_one_name.stderr", "future_not_send.stderr"];
+const OWN_WORDS: [&str; 2] = ["two_tools_of_one_name.stderr", "default_of_another_type.stderr"];

@@ -7,7 +7,7 @@ use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::{Expr, ExprRange, Lit, LitInt, LitStr, Path, RangeLimits, Token};
 
-use crate::check::Errors;
+use crate::errors::Errors;
 use crate::nearest::nearest;
 
 /// The keys of `#[tool(…)]` that are on or off, in the order of the documentation.
@@ -94,10 +94,13 @@ impl Parse for Entry {
 
 fn entries(tokens: TokenStream, errors: &mut Errors) -> Vec<Entry> {
     let parsed = Punctuated::<Entry, Token![,]>::parse_terminated.parse2(tokens);
-    let entries: Vec<Entry> = parsed.map(|list| list.into_iter().collect()).unwrap_or_else(|error| {
-        errors.push(error);
-        Vec::new()
-    });
+    let entries: Vec<Entry> = match parsed {
+        Ok(list) => list.into_iter().collect(),
+        Err(error) => {
+            errors.push(error);
+            Vec::new()
+        }
+    };
     for (at, entry) in entries.iter().enumerate() {
         if entries[..at].iter().any(|earlier| earlier.key == entry.key) {
             errors.at(entry.key.span(), format!("`{}` is given twice\nhelp: keep one of them", entry.key));

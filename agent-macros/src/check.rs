@@ -6,36 +6,8 @@ use syn::ext::IdentExt;
 use syn::{Expr, ExprRange, GenericParam, Lit, LitStr, Path, Safety, Type};
 
 use crate::attr::{DefaultValue, FLAGS, ToolAttr};
+use crate::errors::Errors;
 use crate::model::{Param, ToolFn, docs};
-
-/// Errors so far.
-#[derive(Default)]
-pub(crate) struct Errors {
-    all: Option<syn::Error>,
-}
-
-impl Errors {
-    pub(crate) fn push(&mut self, error: syn::Error) {
-        match &mut self.all {
-            Some(all) => all.combine(error),
-            None => self.all = Some(error),
-        }
-    }
-
-    /// One mistake: what is wrong in the first line, what to write in lines that begin with `help:`.
-    pub(crate) fn at(&mut self, span: Span, message: impl std::fmt::Display) {
-        self.push(syn::Error::new(span, message));
-    }
-
-    /// The same over all tokens of a syntax node.
-    fn on(&mut self, node: impl ToTokens, message: impl std::fmt::Display) {
-        self.push(syn::Error::new_spanned(node, message));
-    }
-
-    pub(crate) fn into_error(self) -> Option<syn::Error> {
-        self.all
-    }
-}
 
 /// A function that keeps all rules.
 pub(crate) struct CheckedTool {
@@ -209,6 +181,10 @@ fn check_param(param: Param, errors: &mut Errors) -> Option<CheckedParam> {
     };
     if let Type::ImplTrait(opaque) = &ty {
         errors.on(opaque, "a tool's parameter needs a concrete type: its schema must be known\nhelp: write the type itself, such as `String`");
+        return None;
+    }
+    if let Type::TraitObject(object) = &ty {
+        errors.on(object, "a tool's parameter needs a concrete type: its schema must be known\nhelp: take the type itself, or state of the program as `Dep<T>`");
         return None;
     }
     if let Some(inner) = reference_inside(ty.to_token_stream()) {

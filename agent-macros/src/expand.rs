@@ -20,6 +20,8 @@ pub(crate) fn expand(function: &ToolFn, tool: &CheckedTool) -> TokenStream {
     let slots = tool.params.iter().enumerate().map(|(at, param)| slot(at, param, &private));
     let registration = registration(function, tool, &private);
     quote! {
+        // A call hands over what it read and what was injected; by value is the plain way to take it.
+        #[allow(clippy::needless_pass_by_value)]
         #plain
 
         #(#conditions)*
@@ -36,7 +38,7 @@ pub(crate) fn expand(function: &ToolFn, tool: &CheckedTool) -> TokenStream {
 fn marker(function: &ToolFn, tool: &CheckedTool) -> TokenStream {
     let name = tool.name.replace('-', "__dash__");
     let marker = format_ident!("__tool_named_{name}", span = function.sig.ident.span());
-    quote! {
+    quote_spanned! {function.sig.ident.span()=>
         #[doc(hidden)]
         #[macro_export]
         macro_rules! #marker { () => {}; }
@@ -51,12 +53,11 @@ fn slot_name(at: usize) -> Ident {
 fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
     let slot = slot_name(at);
     let CheckedParam { name, ty, .. } = param;
-    let (first, last) = ends(ty);
-    let owned = if param.borrowed { quote_spanned!(first=> <#ty as #private::Lend>::Owned) } else { quote!(#ty) };
-    let new = if param.argument {
-        quote_spanned!(last=> #private::argument::<#owned>(#name))
-    } else {
-        quote_spanned!(last=> #private::param::<#owned, _>(#name))
+    let owned = if param.borrowed { quote!(<#ty as #private::Lend>::Owned) } else { quote!(#ty) };
+    let constructor = match param {
+        CheckedParam { default: Some(_), .. } | CheckedParam { example: Some(_), .. } => quote!(shown_argument),
+        CheckedParam { argument: true, .. } => quote!(argument),
+        _ => quote!(param),
     };
     let description = param.description.iter().map(|text| quote!(.description(#text)));
     let default = param.default.iter().map(|default| match default {
@@ -73,7 +74,7 @@ fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
     let limits = limits(param, private);
     quote! {
         fn #slot() -> #private::Slot<#owned> {
-            #new #(#description)* #(#default)* #(#example)* #limits
+            #private::#constructor::<#owned, _>(#name) #(#description)* #(#default)* #(#example)* #limits
         }
     }
 }
@@ -163,7 +164,8 @@ fn call(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) -> TokenSt
         let ty = &param.ty;
         if param.borrowed { quote!(<#ty as #private::Lend>::lend(&#value)) } else { quote!(#value) }
     });
-    let returned = local("returned");
+    // Not hygienic, because its span must be wholly the return type's; nothing of the user's is read after it.
+    let returned = Ident::new("__returned", return_span(function).1);
     let check = check_return(function, &returned, private);
     let run = |call: TokenStream| {
         quote! {
@@ -182,8 +184,9 @@ fn call(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) -> TokenSt
     };
     let [context, arguments, call] = ["context", "arguments", "call"].map(local);
     let mutable = (!slots.is_empty()).then(|| quote!(mut));
+    let boxed = respanned(quote!(#private::boxed), ident.span());
     quote_spanned! {ident.span()=>
-        |#context, #arguments| #private::boxed(async move {
+        |#context, #arguments| #boxed(async move {
             let #mutable #call = #private::Call::new(#context, #arguments, &[#(#names),*]);
             #(let #values = #slots().take(&mut #call);)*
             #call.finish()?;
@@ -195,13 +198,26 @@ fn call(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) -> TokenSt
 
 /// Asserts the return type's bounds, at the return type.
 fn check_return(function: &ToolFn, returned: &Ident, private: &TokenStream) -> TokenStream {
-    let (first, last) = match &function.sig.output {
+    let (first, last) = return_span(function);
+    let check = respanned(quote!(#private::check), first);
+    let reference = quote_spanned!(first=> &);
+    quote_spanned!(last=> #check(#reference #returned);)
+}
+
+fn return_span(function: &ToolFn) -> (Span, Span) {
+    match &function.sig.output {
         ReturnType::Type(_, ty) => ends(ty),
         ReturnType::Default => (function.sig.ident.span(), function.sig.ident.span()),
+    }
+}
+
+/// The same path, standing where the user should look.
+fn respanned(path: TokenStream, span: Span) -> TokenStream {
+    let respan = |mut token: TokenTree| {
+        token.set_span(span);
+        token
     };
-    let reference = quote_spanned!(first=> &);
-    let returned = Ident::new(&returned.to_string(), returned.span().located_at(last));
-    quote_spanned!(last=> #private::check(#reference #returned);)
+    path.into_iter().map(respan).collect()
 }
 
 /// A local of the expansion, which no name of the user's can meet.

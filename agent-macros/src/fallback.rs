@@ -21,8 +21,8 @@ pub(crate) fn plain(function: &ToolFn) -> TokenStream {
 /// A rejected function and its errors.
 pub(crate) fn rejected(function: &ToolFn, error: Option<&syn::Error>) -> TokenStream {
     let mut tokens = error.map(syn::Error::to_compile_error).unwrap_or_default();
-    // A `self` outside of an `impl` would be the compiler's second error for the same mistake.
-    if function.sig.receiver().is_none() {
+    // `self` and `...` would be the compiler's second error for the same mistake.
+    if function.sig.receiver().is_none() && function.sig.variadic.is_none() {
         tokens.extend(plain(function));
     }
     tokens

@@ -1,15 +1,16 @@
 //! The `#[tool]` attribute of `agent-core`, which re-exports and documents it.
 //!
-//! A function is read ([`model`]), judged ([`check`]) and expanded ([`expand`]); a rejected one is given back unchanged
-//! with its errors ([`fallback`]).
+//! A function is read (`model`), judged (`check`) and expanded (`expand`); a rejected one is given back unchanged
+//! with its errors (`fallback`).
 
-mod attr;
-mod check;
-mod expand;
-mod fallback;
-mod krate;
-mod model;
 mod nearest;
+mod errors;
+mod attr;
+mod model;
+mod check;
+mod krate;
+mod fallback;
+mod expand;
 
 use proc_macro::TokenStream;
 
@@ -28,8 +29,24 @@ use proc_macro::TokenStream;
 ///     city: &str,
 ///     #[arg(default)] units: Units,
 ///     http: Dep<HttpClient>,
-/// ) -> Result<Forecast, WeatherError> { … }
+/// ) -> Result<Forecast, WeatherError> {
+///     http.forecast(city, units).await
+/// }
 /// ```
+///
+/// A doc comment keeps its lines as written: it is part of the prompt, so that rewrapping it changes the prompt.
+///
+/// # What a tool may return
+///
+/// | returned | the model reads |
+/// |---|---|
+/// | `String`, `&str`, and what serialises to a JSON string | the text |
+/// | `()` | `done` |
+/// | `Content`, `Vec<Content>`, `ToolOutput` | that content |
+/// | any other `Serialize` | compact JSON; a front end finds the same value in `details` |
+/// | `Result<T, E>` with any `E: Display` | `T` as above, or the error with its sources in one line; a `ToolError` keeps its kind |
+///
+/// A panic is a failure that the model is told of. Aliases of any of these types work.
 ///
 /// # Keys of `#[tool(…)]`
 ///
@@ -61,15 +78,15 @@ use proc_macro::TokenStream;
 /// | `length = 1..=80` | least and greatest length, of a text in characters, of a list in elements |
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    expand_tool(attribute.into(), item.into()).into()
+    expand_tool(attribute.into(), &item.into()).into()
 }
 
-fn expand_tool(attribute: proc_macro2::TokenStream, item: proc_macro2::TokenStream) -> proc_macro2::TokenStream {
+fn expand_tool(attribute: proc_macro2::TokenStream, item: &proc_macro2::TokenStream) -> proc_macro2::TokenStream {
     let function = match model::read(item.clone()) {
         Ok(function) => function,
-        Err(error) => return fallback::unreadable(&item, &error),
+        Err(error) => return fallback::unreadable(item, &error),
     };
-    let mut errors = check::Errors::default();
+    let mut errors = errors::Errors::default();
     let attr = attr::read(attribute, &mut errors);
     let params = model::read_params(&function, &mut errors);
     let tool = check::check(&function, attr, params, &mut errors);

@@ -3,11 +3,10 @@
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::parse::{ParseStream, Parser};
-use syn::spanned::Spanned;
 use syn::{Attribute, Expr, FnArg, Lit, Meta, Pat, PatType, Signature, Type, Visibility};
 
 use crate::attr::{ArgAttr, read_arg};
-use crate::check::Errors;
+use crate::errors::Errors;
 
 /// A function with an untouched body.
 pub(crate) struct ToolFn {
@@ -52,8 +51,8 @@ fn read_param(input: &FnArg, errors: &mut Errors) -> Option<Param> {
     let typed = match input {
         FnArg::Typed(typed) => typed,
         FnArg::Receiver(receiver) => {
-            errors.at(
-                receiver.span(),
+            errors.on(
+                receiver,
                 "a tool is a free function and has no `self`\nhelp: take what it needs as `Dep<T>` and give it to the agent with `.provide(…)`",
             );
             return None;
@@ -63,8 +62,8 @@ fn read_param(input: &FnArg, errors: &mut Errors) -> Option<Param> {
     let ident = match &*typed.pat {
         Pat::Ident(pat) if pat.by_ref.is_none() && pat.subpat.is_none() => pat.ident.clone(),
         pattern => {
-            errors.at(
-                pattern.span(),
+            errors.on(
+                pattern,
                 "a tool's parameter is a plain name, which the model sees\nhelp: write `name: Type` and take it apart in the body",
             );
             return None;
@@ -78,18 +77,18 @@ fn read_arg_attrs(typed: &PatType, errors: &mut Errors) -> Option<ArgAttr> {
     for attr in &typed.attrs {
         if attr.path().is_ident("arg") {
             match (&attr.meta, &arg) {
-                (_, Some(_)) => errors.at(attr.span(), "`#[arg(…)]` is given twice\nhelp: put all keys into one"),
+                (_, Some(_)) => errors.on(attr, "`#[arg(…)]` is given twice\nhelp: put all keys into one"),
                 (Meta::List(list), None) => arg = Some(read_arg(list.tokens.clone(), errors)),
-                _ => errors.at(attr.span(), "`#[arg]` needs keys\nhelp: write `#[arg(default)]`, for example"),
+                _ => errors.on(attr, "`#[arg]` needs keys\nhelp: write `#[arg(default)]`, for example"),
             }
         } else if attr.path().is_ident("args") {
-            errors.at(
-                attr.span(),
+            errors.on(
+                attr,
                 "`#[args]` is not supported\nhelp: list the fields as parameters, or take the struct as one argument",
             );
         } else if attr.path().is_ident("cfg") || attr.path().is_ident("cfg_attr") {
-            errors.at(
-                attr.span(),
+            errors.on(
+                attr,
                 "a tool's parameters cannot be conditional\nhelp: put `#[cfg(…)]` on two versions of the function",
             );
         }

@@ -43,8 +43,10 @@ impl<'a> Coercion<'a> {
             _ => {}
         }
         let deeper = path.deeper();
-        if let Some(target) = self.check.root.target(keywords) {
-            self.coerce(target, value, &deeper);
+        if let Some(target) = self.check.root.target(keywords)
+            && let Some(there) = path.through(target)
+        {
+            self.coerce(target, value, &there);
         }
         for part in keywords.get("allOf").and_then(Value::as_array).into_iter().flatten() {
             self.coerce(part, value, &deeper);

@@ -104,7 +104,7 @@ impl<'a> Check<'a> {
                 report.add(path, || unlisted(&values.iter().collect::<Vec<_>>(), value));
                 return;
             }
-        } else if types(keywords).is_some_and(|types| !types.iter().any(|kind| is_of_type(value, kind))) {
+        } else if !has_type(keywords, value) {
             report.add(path, || {
                 format!("expected {}, got {}", describe::schema(self.root, schema), describe::value(value))
             });
@@ -123,8 +123,10 @@ impl<'a> Check<'a> {
     /// `$ref`, `allOf`, `anyOf`, `oneOf` and `not`.
     fn composed(&self, keywords: &'a Map<String, Value>, value: &Value, path: &Path<'_>, report: &mut Report) {
         let deeper = path.deeper();
-        if let Some(target) = self.root.target(keywords) {
-            self.check(target, value, &deeper, report);
+        if let Some(target) = self.root.target(keywords)
+            && let Some(there) = path.through(target)
+        {
+            self.check(target, value, &there, report);
         }
         if let Some(Value::Array(parts)) = keywords.get("allOf") {
             for part in parts {
@@ -219,10 +221,8 @@ impl<'a> Check<'a> {
 
     fn takes_type(&self, schema: &'a Value, value: &Value) -> bool {
         let Some(keywords) = self.resolved(schema) else { return *schema != Value::Bool(false) };
-        let takes = |types: Vec<&str>| types.iter().any(|kind| is_of_type(value, kind));
-        types(keywords).is_none_or(takes)
-            && listed_values(keywords)
-                .is_none_or(|values| values.iter().any(|allowed| type_name(allowed) == type_name(value)))
+        let is_like = |values: &[Value]| values.iter().any(|allowed| type_name(allowed) == type_name(value));
+        has_type(keywords, value) && listed_values(keywords).is_none_or(is_like)
     }
 
     /// The keywords of a schema, behind its references.
@@ -318,6 +318,15 @@ pub(super) fn types(keywords: &Map<String, Value>) -> Option<Vec<&str>> {
         Value::String(kind) => Some(vec![kind.as_str()]),
         Value::Array(kinds) => Some(kinds.iter().filter_map(Value::as_str).collect()),
         _ => None,
+    }
+}
+
+/// Whether a value has one of the types a schema names; any has, if it names none.
+fn has_type(keywords: &Map<String, Value>, value: &Value) -> bool {
+    match keywords.get("type") {
+        Some(Value::String(kind)) => is_of_type(value, kind),
+        Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).any(|kind| is_of_type(value, kind)),
+        _ => true,
     }
 }
 

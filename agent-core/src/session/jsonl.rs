@@ -7,6 +7,9 @@
 //! A record is handed to the system in one write before [`append`](SessionStore::append) returns: it survives the end
 //! of the process, however that comes. It is not forced onto the disk: a power failure may cost the last records,
 //! never the file.
+//!
+//! The lock is the system's own, on the session's file, so it ends with the process that holds it. On Windows it also
+//! keeps others from reading; elsewhere a session can be [read](JsonlStore::read) while it is written.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
@@ -92,7 +95,11 @@ impl JsonlStore {
         let file = private_file().create_new(true).read(true).append(true).open(&path);
         let file = file.map_err(|source| io_error("cannot create", &path, source))?;
         let mut store = Self::locked(path, file, id)?;
-        store.start(id, header)?;
+        if let Err(error) = store.start(id, header) {
+            // Without a header there is no session to find again.
+            let _ = fs::remove_file(&store.path);
+            return Err(error);
+        }
         Ok(store)
     }
 

@@ -1,0 +1,83 @@
+//! Standard output and standard error: whether a person looks at them, and writing that never panics.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+
+use serde::Serialize;
+
+use crate::error::CliError;
+
+/// The version of every line of JSON output. It changes when a program that reads the lines would have to.
+pub(crate) const JSON_VERSION: u32 = 1;
+
+/// How text may look where it goes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Look {
+    /// Colours and weights are understood, and wanted.
+    pub(crate) color: bool,
+    /// A terminal reads it, so text from elsewhere must not carry control sequences.
+    pub(crate) terminal: bool,
+}
+
+impl Look {
+    /// How text may look on standard output. `no_color` is the person's wish for none.
+    pub(crate) fn of_stdout(no_color: bool) -> Self {
+        Self::of(io::stdout().is_terminal(), no_color)
+    }
+
+    /// How text may look on standard error. `no_color` is the person's wish for none.
+    pub(crate) fn of_stderr(no_color: bool) -> Self {
+        Self::of(io::stderr().is_terminal(), no_color)
+    }
+
+    fn of(terminal: bool, no_color: bool) -> Self {
+        Self { color: terminal && !no_color, terminal }
+    }
+
+    /// `text` between an escape code and its reset, or plain.
+    pub(crate) fn paint(self, code: &str, text: &str) -> String {
+        if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+
+    /// Text from a model or a tool as it may be shown: a terminal gets no control characters but newline and tab.
+    pub(crate) fn safe(self, text: &str) -> Cow<'_, str> {
+        let harmless = |c: char| !c.is_control() || c == '\n' || c == '\t';
+        if !self.terminal || text.chars().all(harmless) {
+            return Cow::Borrowed(text);
+        }
+        text.chars().filter(|&c| harmless(c)).collect::<String>().into()
+    }
+}
+
+/// Writes text to standard output, at once.
+pub(crate) fn print(text: &str) -> Result<(), CliError> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(CliError::output)
+}
+
+/// Writes one line of JSON to standard output, at once.
+pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
+    // What we write ourselves has no map with keys that are not strings, the only thing serde_json refuses.
+    let mut line = serde_json::to_string(value).map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
+    line.push('\n');
+    print(&line)
+}
+
+/// Writes a line to standard error. Nobody can be told if that fails, so it is let go.
+pub(crate) fn note(text: &str) {
+    let mut stderr = io::stderr().lock();
+    let _ = writeln!(stderr, "{text}");
+}
+
+/// Columns of text, aligned, two blanks apart, without blanks at the ends of lines.
+pub(crate) fn table<const N: usize>(rows: &[[String; N]]) -> String {
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}

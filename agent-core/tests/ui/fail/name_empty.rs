@@ -1,0 +1,7 @@
+use agent_core::tool;
+
+/// Greets.
+#[tool(name = "")]
+fn greet() {}
+
+fn main() {}
