@@ -1,7 +1,7 @@
 //! Ctrl-C and SIGTERM: the first one cancels, the second one leaves at once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use agent_core::CancellationToken;
 

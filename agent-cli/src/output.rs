@@ -58,7 +58,8 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
 /// Writes one line of JSON to standard output, at once.
 pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
     // What we write ourselves has no map with keys that are not strings, the only thing serde_json refuses.
-    let mut line = serde_json::to_string(value).map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
+    let mut line =
+        serde_json::to_string(value).map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
     line.push('\n');
     print(&line)
 }

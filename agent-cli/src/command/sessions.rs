@@ -71,8 +71,8 @@ fn show_json(id: &str, log: &SessionLog) -> Result<(), CliError> {
     });
     output::print_json(&header)?;
     log.entries.iter().try_for_each(|entry| {
-        let mut value = serde_json::to_value(entry)
-            .map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
+        let mut value =
+            serde_json::to_value(entry).map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
         value["v"] = Value::from(JSON_VERSION);
         output::print_json(&value)
     })

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_core::{CancellationToken, Content, Tool, ToolContext, ToolDefinition, ToolError, ToolOutput, Toolset, schema};
+use agent_core::{
+    CancellationToken, Content, Tool, ToolContext, ToolDefinition, ToolError, ToolOutput, Toolset, schema,
+};
 use serde_json::{Map, Value, json};
 
 use super::{block_on, prompt};
@@ -42,7 +44,8 @@ fn list(output: &OutputArg) -> Result<(), CliError> {
 }
 
 fn versioned(definition: &ToolDefinition) -> Result<Value, CliError> {
-    let mut value = serde_json::to_value(definition).map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
+    let mut value =
+        serde_json::to_value(definition).map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
     value["v"] = json!(output::JSON_VERSION);
     Ok(value)
 }
@@ -53,7 +56,8 @@ fn show(name: &str, output: &OutputArg) -> Result<(), CliError> {
     if output.is_json() {
         return output::print_json(&versioned(definition)?);
     }
-    let mut text = format!("{} ({})\n{}\n\n{}\n", definition.name, definition.label, definition.source, definition.description);
+    let mut text =
+        format!("{} ({})\n{}\n\n{}\n", definition.name, definition.label, definition.source, definition.description);
     let effects = definition.effects;
     let said = [
         (effects.read_only, "changes nothing"),
