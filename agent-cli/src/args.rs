@@ -252,5 +252,9 @@ impl RunArgs {
 
 fn positive(text: &str) -> Result<f64, String> {
     let number: f64 = text.parse().map_err(|_| "a number above 0 is expected".to_owned())?;
-    if number.is_finite() && number > 0.0 && number < 1e9 { Ok(number) } else { Err("a number above 0 is expected".to_owned()) }
+    if number.is_finite() && number > 0.0 && number < 1e9 {
+        Ok(number)
+    } else {
+        Err("a number above 0 is expected".to_owned())
+    }
 }

@@ -72,10 +72,12 @@ impl Places {
         }
         let home = env.path("HOME").or_else(|| env.path("USERPROFILE"));
         let under = |variable: &str, usual: &str| {
-            env.path(variable).or_else(|| Some(home.as_ref()?.join(usual))).map(|base| base.join("agent")).ok_or_else(|| {
-                CliError::usage("there is no place for configuration and sessions: HOME is not set")
-                    .hint("set HOME, or AGENT_HOME to a directory for both")
-            })
+            env.path(variable).or_else(|| Some(home.as_ref()?.join(usual))).map(|base| base.join("agent")).ok_or_else(
+                || {
+                    CliError::usage("there is no place for configuration and sessions: HOME is not set")
+                        .hint("set HOME, or AGENT_HOME to a directory for both")
+                },
+            )
         };
         Ok(Self {
             config_file: under("XDG_CONFIG_HOME", ".config")?.join("config.toml"),
@@ -183,7 +185,10 @@ impl Config {
         let prices = self.prices.get(&name).copied();
         if prices.is_none() && self.limits.cost.is_some() {
             return Err(CliError::usage(format!("a cost limit needs prices, and those of {name} are not known")).hint(
-                format!("in {}: [prices.\"{name}\"] with input and output in dollars per million tokens", self.file.display()),
+                format!(
+                    "in {}: [prices.\"{name}\"] with input and output in dollars per million tokens",
+                    self.file.display()
+                ),
             ));
         }
         Ok(prices)
@@ -214,9 +219,8 @@ fn retry(file: &File) -> RetryPolicy {
 
 /// A flag takes the place of the file's list; what the file denies stays denied unless `--allow` names it.
 fn tool_rules(flags: &RunArgs, file: &File, config_file: &Path) -> ToolRules {
-    let of_flag = |names: &Option<Vec<String>>, flag: &str| {
-        names.clone().map(|names| NameList { names, from: flag.to_owned() })
-    };
+    let of_flag =
+        |names: &Option<Vec<String>>, flag: &str| names.clone().map(|names| NameList { names, from: flag.to_owned() });
     let of_file = |names: &Option<Vec<String>>, key: &str| {
         names.clone().map(|names| NameList { names, from: format!("`tools.{key}` in {}", config_file.display()) })
     };
@@ -227,7 +231,8 @@ fn tool_rules(flags: &RunArgs, file: &File, config_file: &Path) -> ToolRules {
     if let Some(list) = &mut denied_by_file {
         list.names.retain(|name| !lifted(name));
     }
-    let denied_by_flag = (!flags.deny.is_empty()).then(|| NameList { names: flags.deny.clone(), from: "--deny".to_owned() });
+    let denied_by_flag =
+        (!flags.deny.is_empty()).then(|| NameList { names: flags.deny.clone(), from: "--deny".to_owned() });
     ToolRules {
         enabled: of_flag(&flags.tools, "--tools").or_else(|| of_file(&file.tools.enabled, "enabled")),
         allow: allow_flag.clone().or_else(|| of_file(&file.tools.allow, "allow")).filter(|list| !is_all(list)),

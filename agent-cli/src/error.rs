@@ -115,10 +115,9 @@ impl CliError {
         ExitCode::from(self.kind.code())
     }
 
-    /// The error as the last line of JSON output.
+    /// The error as the last line of JSON output says it.
     pub(crate) fn to_json(&self) -> Value {
         json!({
-            "v": crate::output::JSON_VERSION,
             "type": "error",
             "kind": self.kind.name(),
             "exit_code": self.kind.code(),

@@ -1,8 +1,5 @@
 //! Ctrl-C and SIGTERM: the first one cancels, the second one leaves at once.
 
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
-
 use agent_core::CancellationToken;
 
 use crate::error::{CliError, Kind};
@@ -11,7 +8,6 @@ use crate::error::{CliError, Kind};
 #[derive(Debug)]
 pub(crate) struct Interrupt {
     cancelled: CancellationToken,
-    seen: Arc<AtomicBool>,
 }
 
 impl Interrupt {
@@ -19,25 +15,23 @@ impl Interrupt {
     /// Ctrl-C from leaving.
     pub(crate) fn watch() -> Result<Self, CliError> {
         let cancelled = CancellationToken::new();
-        let seen = Arc::new(AtomicBool::new(false));
         let failed = |error: std::io::Error| CliError::failed("cannot watch for signals").with_source(error);
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build().map_err(failed)?;
         let mut signals = {
             let _inside = runtime.enter();
             Signals::listen().map_err(failed)?
         };
-        let (token, flag) = (cancelled.clone(), Arc::clone(&seen));
+        let token = cancelled.clone();
         let watch = move || {
             runtime.block_on(async {
                 signals.next().await;
-                flag.store(true, Ordering::SeqCst);
                 token.cancel();
                 signals.next().await;
                 std::process::exit(i32::from(Kind::Interrupted.code()));
             });
         };
         std::thread::Builder::new().name("signals".to_owned()).spawn(watch).map_err(failed)?;
-        Ok(Self { cancelled, seen })
+        Ok(Self { cancelled })
     }
 
     /// Cancelled by the first signal.
@@ -47,7 +41,7 @@ impl Interrupt {
 
     /// Whether there was a signal.
     pub(crate) fn came(&self) -> bool {
-        self.seen.load(Ordering::SeqCst)
+        self.cancelled.is_cancelled()
     }
 }
 

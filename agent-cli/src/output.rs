@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::error::CliError;
 
 /// The version of every line of JSON output. It changes when a program that reads the lines would have to.
-pub(crate) const JSON_VERSION: u32 = 1;
+const JSON_VERSION: u32 = 1;
 
 /// How text may look where it goes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -55,10 +55,19 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
     stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()).map_err(CliError::output)
 }
 
-/// Writes one line of JSON to standard output, at once.
-pub(crate) fn print_json(value: &impl Serialize) -> Result<(), CliError> {
-    // What we write ourselves has no map with keys that are not strings, the only thing serde_json refuses.
-    let mut line = serde_json::to_string(value).map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
+/// A line of JSON output: a version, and what it is about.
+#[derive(Serialize)]
+struct Line<'a, T> {
+    v: u32,
+    #[serde(flatten)]
+    about: &'a T,
+}
+
+/// Writes an object as one line of JSON to standard output, at once, with the format's version before its own keys.
+pub(crate) fn print_json(object: &impl Serialize) -> Result<(), CliError> {
+    let line = Line { v: JSON_VERSION, about: object };
+    let line = serde_json::to_string(&line);
+    let mut line = line.map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
     line.push('\n');
     print(&line)
 }

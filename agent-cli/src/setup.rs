@@ -198,9 +198,8 @@ fn session_error(error: SessionError, places: &Places) -> CliError {
                 .hint("all sessions: agent sessions list")
         }
         SessionError::InvalidId { .. } | SessionError::Ambiguous { .. } => CliError::usage(error.to_string()),
-        SessionError::Locked { .. } => {
-            CliError::failed(error.to_string()).hint("wait for it to end, or begin a session of its own without --resume")
-        }
+        SessionError::Locked { .. } => CliError::failed(error.to_string())
+            .hint("wait for it to end, or begin a session of its own without --resume"),
         error => CliError::failed(error.to_string()),
     }
 }

@@ -116,7 +116,8 @@ async fn test(toolset: &Toolset, dir: &Path, interrupt: &Interrupt) -> Result<Te
 
 fn read(dir: &Path) -> Result<String, CliError> {
     let path = dir.join(PROGRAM);
-    fs::read_to_string(&path).map_err(|error| CliError::failed(format!("cannot read {}", path.display())).with_source(error))
+    fs::read_to_string(&path)
+        .map_err(|error| CliError::failed(format!("cannot read {}", path.display())).with_source(error))
 }
 
 fn show_diff(before: &str, after: &str, look: Look) -> Result<(), CliError> {

@@ -5,12 +5,12 @@ use std::time::Instant;
 use agent_core::session::Record;
 use agent_core::session::jsonl::SessionLog;
 use agent_core::{AgentEvent, Content, Message, Part, ToolResult};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::args::{OutputArg, SessionsCommand};
 use crate::config::{Environment, Places};
 use crate::error::CliError;
-use crate::output::{self, JSON_VERSION, Look};
+use crate::output::{self, Look};
 use crate::render::{Renderer, shortened};
 use crate::setup;
 
@@ -40,7 +40,6 @@ fn list(places: &Places, output: &OutputArg) -> Result<(), CliError> {
     if output.is_json() {
         return listing.sessions.iter().try_for_each(|head| {
             output::print_json(&json!({
-                "v": JSON_VERSION,
                 "id": head.id,
                 "cwd": head.header.working_dir,
                 "created": head.header.created,
@@ -63,19 +62,13 @@ fn list(places: &Places, output: &OutputArg) -> Result<(), CliError> {
 
 fn show_json(id: &str, log: &SessionLog) -> Result<(), CliError> {
     let header = json!({
-        "v": JSON_VERSION,
         "type": "session",
         "id": id,
         "cwd": log.header.working_dir,
         "created": log.header.created,
     });
     output::print_json(&header)?;
-    log.entries.iter().try_for_each(|entry| {
-        let mut value = serde_json::to_value(entry)
-            .map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
-        value["v"] = Value::from(JSON_VERSION);
-        output::print_json(&value)
-    })
+    log.entries.iter().try_for_each(output::print_json)
 }
 
 /// Shows the log as a run is shown, and the person's own words with it.

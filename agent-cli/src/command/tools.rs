@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_core::{CancellationToken, Content, Tool, ToolContext, ToolDefinition, ToolError, ToolOutput, Toolset, schema};
+use agent_core::{
+    CancellationToken, Content, Tool, ToolContext, ToolDefinition, ToolError, ToolOutput, Toolset, schema,
+};
 use serde_json::{Map, Value, json};
 
 use super::{block_on, prompt};
@@ -33,7 +35,7 @@ fn list(output: &OutputArg) -> Result<(), CliError> {
     let tools = setup::all_tools()?;
     let shown = tools.iter().map(|(definition, _)| definition).filter(|definition| !definition.hidden);
     if output.is_json() {
-        return shown.into_iter().try_for_each(|definition| output::print_json(&versioned(definition)?));
+        return shown.into_iter().try_for_each(output::print_json);
     }
     let row = |definition: &Arc<ToolDefinition>| {
         [definition.name.clone(), definition.label.clone(), definition.source.to_string()]
@@ -41,19 +43,14 @@ fn list(output: &OutputArg) -> Result<(), CliError> {
     output::print(&output::table(&shown.map(row).collect::<Vec<_>>()))
 }
 
-fn versioned(definition: &ToolDefinition) -> Result<Value, CliError> {
-    let mut value = serde_json::to_value(definition).map_err(|error| CliError::failed("cannot write JSON").with_source(error))?;
-    value["v"] = json!(output::JSON_VERSION);
-    Ok(value)
-}
-
 fn show(name: &str, output: &OutputArg) -> Result<(), CliError> {
     let tools = setup::all_tools()?;
     let (definition, _) = find(&tools, name)?;
     if output.is_json() {
-        return output::print_json(&versioned(definition)?);
+        return output::print_json(definition);
     }
-    let mut text = format!("{} ({})\n{}\n\n{}\n", definition.name, definition.label, definition.source, definition.description);
+    let mut text =
+        format!("{} ({})\n{}\n\n{}\n", definition.name, definition.label, definition.source, definition.description);
     let effects = definition.effects;
     let said = [
         (effects.read_only, "changes nothing"),
@@ -83,7 +80,6 @@ fn call(name: &str, arguments: &str, dir: &Path, output: &OutputArg) -> Result<(
     let answer = outcome.unwrap_or_else(|error| ToolOutput::error(error.message()));
     if output.is_json() {
         output::print_json(&json!({
-            "v": output::JSON_VERSION,
             "type": "tool_output",
             "tool": definition.name,
             "is_error": answer.is_error,

@@ -131,7 +131,8 @@ pub(crate) fn parse(file: &FileText) -> Result<File, CliError> {
         let place = format!("{}:{line}:{column}", file.path.display());
         match UnknownKey::of(error.message()) {
             Some(UnknownKey { key, known }) => {
-                let error = CliError::usage(format!("{place}: unknown key `{key}`")).did_you_mean(&key, known.iter().map(String::as_str));
+                let error = CliError::usage(format!("{place}: unknown key `{key}`"))
+                    .did_you_mean(&key, known.iter().map(String::as_str));
                 if known.is_empty() { error } else { error.hint(format!("keys here: {}", known.join(", "))) }
             }
             None => CliError::usage(format!("{place}: {}", error.message().trim().replace('\n', ", "))),
@@ -141,7 +142,8 @@ pub(crate) fn parse(file: &FileText) -> Result<File, CliError> {
 
 /// An explicitly named file that cannot be read, or the usual one that exists and cannot be.
 pub(crate) fn unreadable(path: &std::path::Path, error: std::io::Error) -> CliError {
-    CliError::usage(format!("the configuration file {} cannot be read", PathBuf::from(path).display())).with_source(error)
+    CliError::usage(format!("the configuration file {} cannot be read", PathBuf::from(path).display()))
+        .with_source(error)
 }
 
 /// What serde says of a key it does not know: ``unknown field `modle`, expected one of `model`, `instructions` ``.

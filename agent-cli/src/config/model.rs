@@ -129,7 +129,9 @@ fn provider(
             Some(built_in) if url_in_env.is_some() => built_in.url_var.to_owned(),
             _ => format!("`base_url` of {place}"),
         };
-        return Err(CliError::usage(format!("{from} is not an address: `{url}`")).hint("it begins with http:// or https://"));
+        return Err(
+            CliError::usage(format!("{from} is not an address: `{url}`")).hint("it begins with http:// or https://")
+        );
     }
     if base_url.is_none() && built_in.is_none() {
         return Err(CliError::usage(format!("{place} needs `base_url`")));
@@ -189,7 +191,8 @@ fn only_usable(
             let all: Vec<&ProviderConfig> = providers.values().collect();
             let mut error = CliError::usage("there is no model to talk to: no key and no server was found");
             for provider in &all {
-                error = error.hint(format!("looked for {} (provider {})", provider.looked_for.join(", "), provider.name));
+                error =
+                    error.hint(format!("looked for {} (provider {})", provider.looked_for.join(", "), provider.name));
             }
             let exists = if config_exists { "" } else { " (no such file)" };
             Err(three_ways(error.hint(format!("looked in {}{exists}", config_file.display())), &all))
@@ -201,8 +204,11 @@ fn only_usable(
         },
         several => {
             let names: Vec<&str> = several.iter().map(|provider| provider.name.as_str()).collect();
-            let mut error = CliError::usage(format!("no model is named, and several providers could be asked: {}", names.join(", ")))
-                .hint("name one with --model, AGENT_MODEL, or `model` in the configuration, e.g.");
+            let mut error = CliError::usage(format!(
+                "no model is named, and several providers could be asked: {}",
+                names.join(", ")
+            ))
+            .hint("name one with --model, AGENT_MODEL, or `model` in the configuration, e.g.");
             for provider in several {
                 let model = provider.default_model.as_deref().unwrap_or("NAME");
                 error = error.hint(format!("  agent --model {}/{model} …", provider.name));

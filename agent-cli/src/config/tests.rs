@@ -25,16 +25,16 @@ fn rule_6_1_where_configuration_and_sessions_are() {
     assert!(Places::of(&env(&[])).unwrap_err().to_string().contains("HOME is not set"));
 }
 
-fn resolve(flags: RunArgs, file: &str) -> Config {
+fn resolve(flags: &RunArgs, file: &str) -> Config {
     let env = env(&[("HOME", "/h")]);
     let text = FileText { path: "c.toml".into(), text: file.to_owned() };
-    Config::resolve(&flags, &env, &Places::of(&env).unwrap(), Some(&text)).unwrap()
+    Config::resolve(flags, &env, &Places::of(&env).unwrap(), Some(&text)).unwrap()
 }
 
 #[test]
 fn rule_6_1_limits_of_the_flags_win_one_by_one() {
     let file = "[limits]\nmax_turns = 3\ntimeout = 1.5\nerror_turns = 2\n[retry]\nattempts = 2\nlongest_delay = 9\n";
-    let config = resolve(RunArgs { max_turns: Some(7), ..RunArgs::default() }, file);
+    let config = resolve(&RunArgs { max_turns: Some(7), ..RunArgs::default() }, file);
     let expected = Limits {
         turns: Some(7),
         wall_time: Some(Duration::from_millis(1500)),
@@ -53,7 +53,7 @@ fn names(names: &[&str]) -> Vec<String> {
 #[track_caller]
 fn check_refused(allow: Option<&[&str]>, deny: &[&str], file: &str, refused: &[&str]) {
     let flags = RunArgs { allow: allow.map(names), deny: names(deny), ..RunArgs::default() };
-    let rules = resolve(flags, file).tools;
+    let rules = resolve(&flags, file).tools;
     let all = ["bash", "edit", "read"].into_iter().filter(|tool| rules.refusal(tool).is_some());
     assert_eq!(all.collect::<Vec<_>>(), refused);
 }
@@ -75,7 +75,7 @@ fn rule_6_4_which_calls_are_refused() {
 
 #[test]
 fn rule_6_2_a_key_is_never_shown() {
-    let config = resolve(RunArgs::default(), "[providers.openai]\napi_key = \"sk-secret\"\n");
+    let config = resolve(&RunArgs::default(), "[providers.openai]\napi_key = \"sk-secret\"\n");
     assert!(!format!("{config:?}").contains("sk-secret"));
     assert_eq!(config.model().unwrap().provider.api_key.unwrap().0, "sk-secret");
 }

@@ -3,29 +3,20 @@
 use std::path::Path;
 
 use agent_core::AgentEvent;
-use serde::Serialize;
 use serde_json::json;
 
 use super::FrontEnd;
 use crate::error::CliError;
-use crate::output::{self, JSON_VERSION};
+use crate::output;
 
 /// Writes events as lines of JSON to standard output.
 #[derive(Debug)]
 pub(crate) struct Json;
 
-#[derive(Serialize)]
-struct Line<'a> {
-    v: u32,
-    #[serde(flatten)]
-    event: &'a AgentEvent,
-}
-
 impl Json {
     /// Writes the first line: which session this is, where, and who answers.
     pub(crate) fn begin(session: Option<&str>, dir: &Path, model: &str) -> Result<Self, CliError> {
         output::print_json(&json!({
-            "v": JSON_VERSION,
             "type": "session",
             "id": session,
             "cwd": dir.to_string_lossy(),
@@ -37,6 +28,6 @@ impl Json {
 
 impl FrontEnd for Json {
     fn show(&mut self, event: &AgentEvent) -> Result<(), CliError> {
-        output::print_json(&Line { v: JSON_VERSION, event })
+        output::print_json(event)
     }
 }

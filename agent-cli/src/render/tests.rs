@@ -1,9 +1,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use agent_core::ErrorKind;
 use agent_core::event::Role;
 use agent_core::message::{AssistantMessage, StopReason};
-use agent_core::ErrorKind;
 use serde_json::json;
 
 use super::*;
@@ -104,7 +104,10 @@ fn rule_6_1_thinking_is_shown_only_when_asked_for() {
 fn rule_6_1_a_call_and_its_outcome_are_a_line_each() {
     for (events, expected) in [
         (
-            [started("bash", json!({"timeout": 5, "command": "cargo test\n  --all"})), result("x", false, json!({"exit_code": 0}))],
+            [
+                started("bash", json!({"timeout": 5, "command": "cargo test\n  --all"})),
+                result("x", false, json!({"exit_code": 0})),
+            ],
             "● bash  cargo test ⏎ --all\n  ✓ exit 0 · 1.5 s\n",
         ),
         (
@@ -140,7 +143,7 @@ fn rule_7_10_control_characters_reach_no_terminal() {
 
 #[test]
 fn rule_6_1_a_long_output_is_shown_by_its_ends() {
-    let long: String = (1..=100).map(|line| format!("{line}\n")).collect();
-    let shown = rendered(PLAIN, true, &[result(&long, false, json!(null))]);
+    let long: Vec<String> = (1..=100).map(|line| line.to_string()).collect();
+    let shown = rendered(PLAIN, true, &[result(&long.join("\n"), false, json!(null))]);
     assert!(shown.contains("    20\n    … 60 more lines …\n    81\n"), "{shown}");
 }

@@ -117,10 +117,15 @@ exit 2
 
 #[test]
 fn rule_6_1_flags_win_over_the_environment_and_that_over_the_file() {
-    let scene = Scene::with([Answer::Text("a"), Answer::Text("b"), Answer::Text("c")]).config("model = \"openai/of-file\"\n");
+    let scene =
+        Scene::with([Answer::Text("a"), Answer::Text("b"), Answer::Text("c")]).config("model = \"openai/of-file\"\n");
     scene.run(&["hello"]);
     scene.command(&["hello"]).env("AGENT_MODEL", "openai/of-environment").output().unwrap();
-    scene.command(&["--model", "openai/of-flag", "hello"]).env("AGENT_MODEL", "openai/of-environment").output().unwrap();
+    scene
+        .command(&["--model", "openai/of-flag", "hello"])
+        .env("AGENT_MODEL", "openai/of-environment")
+        .output()
+        .unwrap();
     let models: Vec<String> =
         scene.server().asked().iter().map(|asked| asked.body["model"].as_str().unwrap().to_owned()).collect();
     assert_eq!(models, ["of-file", "of-environment", "of-flag"]);

@@ -53,7 +53,10 @@ fn rule_6_3_on_a_program_without_the_bug_there_is_nothing_to_fix() {
     let right = PROGRAM.replace("total / 60)", "total % 3600 / 60)");
     let (text, after) = demo_on(&right);
     assert!(text.contains("There is nothing to fix, so I changed nothing."), "{text}");
-    assert!(text.contains("! error: nothing was fixed: the test passed before\n") && text.ends_with("exit 1\n"), "{text}");
+    assert!(
+        text.contains("! error: nothing was fixed: the test passed before\n") && text.ends_with("exit 1\n"),
+        "{text}"
+    );
     assert_eq!(after, right);
 }
 
@@ -64,7 +67,8 @@ fn rule_6_3_the_scratch_directory_goes_unless_it_is_to_be_kept() {
         let mut command = scene.command(args);
         command.env("TMPDIR", scene.work());
         assert!(command.output().unwrap().status.success());
-        let entries = fs::read_dir(scene.work()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let entries =
+            fs::read_dir(scene.work()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
         entries.filter(|name| name.starts_with("agent-demo-")).count()
     };
     assert_eq!(scratch(&["demo"]), 0);

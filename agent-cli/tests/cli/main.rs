@@ -1,5 +1,7 @@
 //! The real binary, from the outside: command line, environment and files in; output, exit code and files out.
 
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a test fails by panicking")]
+
 mod scene;
 mod server;
 

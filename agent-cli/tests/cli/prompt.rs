@@ -10,7 +10,8 @@ use crate::server::Answer;
 
 #[test]
 fn rule_6_1_the_answer_is_on_standard_output_and_all_else_on_standard_error() {
-    let scene = Scene::with([Answer::Call("bash", r#"{"command":"echo from the tool"}"#), Answer::Text("All is done.")]);
+    let scene =
+        Scene::with([Answer::Call("bash", r#"{"command":"echo from the tool"}"#), Answer::Text("All is done.")]);
     check(
         &scene.run(&["say something"]),
         r#"
@@ -201,13 +202,15 @@ fn rule_7_10_control_characters_of_a_model_reach_no_terminal() {
 fn rule_6_1_a_file_name_that_is_not_utf_8_is_no_obstacle() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let scene = Scene::with([Answer::Call("bash", r#"{"command":"for f in *; do echo \"$f\"; done"}"#), Answer::Text("seen")]);
+    let scene =
+        Scene::with([Answer::Call("bash", r#"{"command":"for f in *; do echo \"$f\"; done"}"#), Answer::Text("seen")]);
     fs::write(scene.work().join(OsStr::from_bytes(b"caf\xe9.txt")), "x").unwrap();
     let text = scene.run(&["--no-session", "list the files"]);
     assert!(text.starts_with("seen\n") && text.ends_with("exit 0\n"), "{text}");
     // And a directory of such a name can be worked in.
     let dir = scene.work().join(OsStr::from_bytes(b"d\xe9"));
     fs::create_dir(&dir).unwrap();
-    let output = scene.command(&["tools", "call", "bash", r#"{"command":"echo ok"}"#]).current_dir(dir).output().unwrap();
+    let output =
+        scene.command(&["tools", "call", "bash", r#"{"command":"echo ok"}"#]).current_dir(dir).output().unwrap();
     assert!(String::from_utf8_lossy(&output.stdout).starts_with("ok"), "{output:?}");
 }

@@ -117,9 +117,12 @@ impl Scene {
 
     /// Text without what differs from run to run: directories, the server's address, session ids, durations.
     pub(crate) fn steady(&self, text: &str) -> String {
-        let mut text = text.replace(self.home().to_str().unwrap(), "$HOME").replace(self.work().to_str().unwrap(), "$WORK");
+        let mut text =
+            text.replace(self.home().to_str().unwrap(), "$HOME").replace(self.work().to_str().unwrap(), "$WORK");
         if let Some(server) = &self.server {
-            text = text.replace(&server.url, "$URL").replace(server.url.trim_start_matches("http://").trim_end_matches("/v1"), "$ADDRESS");
+            text = text
+                .replace(&server.url, "$URL")
+                .replace(server.url.trim_start_matches("http://").trim_end_matches("/v1"), "$ADDRESS");
         }
         for id in self.session_ids() {
             text = text.replace(&id, "$ID");

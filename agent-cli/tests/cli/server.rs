@@ -142,7 +142,8 @@ fn text_events(text: &str) -> String {
 }
 
 fn call_events(name: &str, arguments: &str) -> String {
-    let call = json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}});
+    let call =
+        json!({"index": 0, "id": "call_1", "type": "function", "function": {"name": name, "arguments": arguments}});
     format!("{}{}{}", event(&json!({"tool_calls": [call]}), None), event(&json!({}), Some("tool_calls")), END)
 }
 

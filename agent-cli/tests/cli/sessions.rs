@@ -64,7 +64,10 @@ exit 2
 #[test]
 fn rule_6_2_an_id_that_is_a_path_is_refused() {
     let text = Scene::with([]).run(&["--resume", "../../etc/passwd", "Q"]);
-    assert!(text.starts_with("! error: `../../etc/passwd` cannot name a session") && text.ends_with("exit 2\n"), "{text}");
+    assert!(
+        text.starts_with("! error: `../../etc/passwd` cannot name a session") && text.ends_with("exit 2\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -12,7 +12,9 @@ use crate::server::Answer;
 
 fn signal(child: &Child, name: &str) {
     let pid = child.id().to_string();
-    assert!(std::process::Command::new("bash").args(["-c", &format!("kill -{name} {pid}")]).status().unwrap().success());
+    assert!(
+        std::process::Command::new("bash").args(["-c", &format!("kill -{name} {pid}")]).status().unwrap().success()
+    );
 }
 
 fn interrupted(scene: &Scene, args: &[&str], name: &str) -> Output {
@@ -91,7 +93,8 @@ fn rule_6_6_output_closed_early_is_no_error() {
     let scene = Scene::with([Answer::Lines(200_000), Answer::Lines(200_000)]);
     let script = r#""$AGENT" go 2>err | head -1; echo "codes ${PIPESTATUS[*]}"; cat err"#;
     check(&scene.text(&scene.shell(script).output().unwrap()), "line\ncodes 0 0\nexit 0");
-    let script = r#""$AGENT" --no-session --output json go 2>err | head -1 >first; echo "codes ${PIPESTATUS[*]}"; cat err"#;
+    let script =
+        r#""$AGENT" --no-session --output json go 2>err | head -1 >first; echo "codes ${PIPESTATUS[*]}"; cat err"#;
     check(&scene.text(&scene.shell(script).output().unwrap()), "codes 0 0\nexit 0");
     let script = r#""$AGENT" --help 2>err | true; echo "codes ${PIPESTATUS[*]}"; cat err"#;
     check(&scene.text(&scene.shell(script).output().unwrap()), "codes 0 0\nexit 0");

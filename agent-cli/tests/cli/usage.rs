@@ -22,7 +22,10 @@ fn rule_6_1_an_empty_prompt_is_refused_wherever_it_comes_from() {
     let scene = Scene::with([]);
     check(&scene.run(&["  "]), "! error: the prompt is empty\nexit 2");
     check(&scene.run_with_input(&["-"], b" \n"), "! error: the prompt on standard input is empty\nexit 2");
-    check(&scene.run_with_input(&["-"], b"\xff\xfe"), "! error: the prompt on standard input is not UTF-8 text\nexit 2");
+    check(
+        &scene.run_with_input(&["-"], b"\xff\xfe"),
+        "! error: the prompt on standard input is not UTF-8 text\nexit 2",
+    );
     assert!(scene.server().asked().is_empty());
 }
 
@@ -41,7 +44,9 @@ exit 2
 
 #[test]
 fn rule_6_2_a_value_out_of_range_is_an_error() {
-    for args in [["--max-turns", "0"], ["--timeout", "-1"], ["--timeout", "nan"], ["--output", "yaml"], ["--max-tokens", "x"]] {
+    for args in
+        [["--max-turns", "0"], ["--timeout", "-1"], ["--timeout", "nan"], ["--output", "yaml"], ["--max-tokens", "x"]]
+    {
         let text = Scene::bare().run(&[args[0], args[1], "hello"]);
         assert!(text.ends_with("exit 2\n") && text.contains(args[0]), "{args:?}: {text}");
     }
