@@ -43,9 +43,8 @@ pub(crate) fn lines(bytes: &[u8]) -> Vec<&[u8]> {
 
 /// Every shown line with the sign of what happened to it.
 fn signed<'a>(op: &DiffOp, old: &[&'a [u8]], new: &[&'a [u8]]) -> Vec<(char, usize, &'a [u8])> {
-    let numbered = |sign, range: Range<usize>, lines: &[&'a [u8]]| {
-        range.map(|at| (sign, at + 1, lines[at])).collect::<Vec<_>>()
-    };
+    let numbered =
+        |sign, range: Range<usize>, lines: &[&'a [u8]]| range.map(|at| (sign, at + 1, lines[at])).collect::<Vec<_>>();
     if op.tag() == DiffTag::Equal {
         return numbered(' ', op.new_range(), new);
     }

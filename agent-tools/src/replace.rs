@@ -34,7 +34,8 @@ pub(crate) fn replace(path: &Path, old: Option<&[u8]>, new: &[u8]) -> io::Result
 fn create(path: &Path, new: &[u8]) -> io::Result<()> {
     let parent = parent(path);
     // Remembered so that directories made for a file that could not be written do not stay behind.
-    let missing: Vec<&Path> = parent.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
+    let missing: Vec<&Path> =
+        parent.ancestors().take_while(|dir| !dir.as_os_str().is_empty() && !dir.exists()).collect();
     let made = fs::create_dir_all(parent).and_then(|()| {
         let temp = temporary(path, new, None)?.ok_or_else(|| io::Error::other("no temporary file"))?;
         temp.persist_noclobber(path).map_err(|error| error.error)

@@ -1,23 +1,23 @@
 //! What fits into one result: the limits every tool keeps, and text cut at them without splitting a character.
 
 /// The most lines a result shows.
-pub const MAX_LINES: usize = 2_000;
+pub(crate) const MAX_LINES: usize = 2_000;
 
 /// The most bytes of text a result shows.
-pub const MAX_BYTES: usize = 50 * 1024;
+pub(crate) const MAX_BYTES: usize = 50 * 1024;
 
 /// The longest start of `text` of at most `limit` bytes that ends between two characters.
-pub fn head(text: &str, limit: usize) -> &str {
+pub(crate) fn head(text: &str, limit: usize) -> &str {
     &text[..text.floor_char_boundary(limit)]
 }
 
 /// `text` as one line of at most `limit` bytes; `…` marks what was cut.
-pub fn clip(text: &str, limit: usize) -> String {
+pub(crate) fn clip(text: &str, limit: usize) -> String {
     if text.len() <= limit { text.to_owned() } else { format!("{}…", head(text, limit)) }
 }
 
 /// A count and its noun: `1 line`, `2 lines`.
-pub fn count(number: usize, noun: &str) -> String {
+pub(crate) fn count(number: usize, noun: &str) -> String {
     if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
 }
 
