@@ -45,9 +45,13 @@ pub(super) fn describe(body: &[u8], old_text: &str) -> String {
         }
     }
     let first = best.saturating_sub(offset);
-    let differing = wanted.iter().zip(first..).find_map(|(wanted, at)| {
-        let line = String::from_utf8_lossy(lines.get(at)?);
-        difference(wanted, line.trim_end_matches('\r')).map(|what| format!("Line {}: {what}.", at + 1))
+    let differing = wanted.iter().enumerate().find_map(|(at, wanted_line)| {
+        let line = String::from_utf8_lossy(lines.get(first + at)?);
+        let line = line.trim_end_matches('\r');
+        // The first and the last line of old_text may be part of a line.
+        let part =
+            (at == 0 && line.ends_with(wanted_line)) || (at + 1 == wanted.len() && line.starts_with(wanted_line));
+        if part { None } else { difference(wanted_line, line).map(|what| format!("Line {}: {what}.", first + at + 1)) }
     });
     text.push_str(&differing.unwrap_or_default());
     text
