@@ -114,7 +114,8 @@ async fn rule_4_6_there_is_no_input_and_nothing_that_waits_for_a_person() {
 }
 
 async fn rule_4_6_secrets_do_not_reach_the_command() {
-    let variables = [("PATH", "/usr/bin:/bin"), ("A_TOKEN", "a"), ("B", "sk-abcdefghijklmnopqrst"), ("C_KEY", "c"), ("D", "d")];
+    let variables =
+        [("PATH", "/usr/bin:/bin"), ("A_TOKEN", "a"), ("B", "sk-abcdefghijklmnopqrst"), ("C_KEY", "c"), ("D", "d")];
     let settings = BashSettings {
         environment: Some(variables.map(|(name, value)| (name.into(), value.into())).to_vec()),
         allow: vec!["C_KEY".into()],
