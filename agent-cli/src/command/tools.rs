@@ -15,7 +15,8 @@ use crate::args::{OutputArg, ToolsCommand};
 use crate::config::Environment;
 use crate::error::{CliError, Kind};
 use crate::interrupt::Interrupt;
-use crate::{output, setup};
+use crate::output::{self, Look};
+use crate::setup;
 
 /// How long an interrupted tool may take to hand over what it has.
 const GRACE: Duration = Duration::from_millis(600);
@@ -87,9 +88,9 @@ fn call(name: &str, arguments: &str, dir: &Path, output: &OutputArg) -> Result<(
             "details": answer.details,
         }))?;
     } else if answer.is_error {
-        output::note(&text_of(&answer));
+        output::note(&Look::of_stderr(true).safe(&text_of(&answer)));
     } else {
-        output::print(&format!("{}\n", text_of(&answer)))?;
+        output::print(&format!("{}\n", Look::of_stdout(true).safe(&text_of(&answer))))?;
     }
     match (interrupted(), answer.is_error) {
         (Some(error), _) => Err(error),
