@@ -1,7 +1,7 @@
 //! [`Provider`]: a model service. It translates between our vocabulary and one wire protocol, and does nothing else.
 //!
-//! **To add a provider:** one file in `provider/`, one feature, a line in `tests/provider_conformance.rs`, and an arm
-//! in the command's `setup.rs`.
+//! **To add a provider:** one file in `provider/`, one feature, a row in `tests/support/wire.rs`, which runs every case of the
+//! conformance suite on it, and an arm in the command's `setup.rs`.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,13 +16,13 @@ use crate::tool::ToolDefinition;
 
 pub mod scripted;
 
-#[cfg(feature = "http")]
+#[cfg(any(feature = "anthropic", feature = "openai"))]
 mod json;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "anthropic", feature = "openai"))]
 mod assemble;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "anthropic", feature = "openai"))]
 mod encode;
-#[cfg(feature = "http")]
+#[cfg(any(feature = "anthropic", feature = "openai"))]
 pub mod http;
 
 #[cfg(feature = "anthropic")]

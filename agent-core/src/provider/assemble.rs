@@ -37,6 +37,7 @@ impl Assembler {
     }
 
     /// Reserves the place of a part that has no events before it is complete.
+    #[cfg(feature = "anthropic")]
     pub(crate) fn start_opaque(&mut self) -> usize {
         self.drafts.push(Draft::new(None));
         self.drafts.len() - 1

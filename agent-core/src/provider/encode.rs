@@ -35,8 +35,8 @@ pub(crate) fn tool_name(name: &str) -> String {
 
 /// The body of a request: `head`'s fields, then `messages`, whose bytes stand last so that a longer conversation
 /// begins with the same bytes.
-pub(crate) fn body(head: &Map<String, Value>, messages: &[&str]) -> Vec<u8> {
-    let mut head = Value::Object(head.clone()).to_string();
+pub(crate) fn body(head: Map<String, Value>, messages: &[&str]) -> Vec<u8> {
+    let mut head = Value::Object(head).to_string();
     head.pop();
     let separator = if head.len() > 1 { "," } else { "" };
     let size = messages.iter().map(|message| message.len()).sum::<usize>();

@@ -1,6 +1,5 @@
 //! [`HttpClient`]: what the wire protocols send their requests with. One client keeps its connections between requests.
 
-use std::error::Error as _;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -89,7 +88,7 @@ impl HttpClient {
         let send = self.client(&url)?.post(url.clone()).headers(headers).body(body).send();
         let response = match tokio::time::timeout(options.first_byte_timeout, send).await {
             Err(_) => return Err(silence(service, options.first_byte_timeout)),
-            Ok(Err(error)) => return Err(unreachable(service, &url, &error)),
+            Ok(Err(error)) => return Err(unreachable(service, &url, error)),
             Ok(Ok(response)) => response,
         };
         let status = response.status();
@@ -138,7 +137,7 @@ fn build(options: &HttpOptions, secure: bool) -> Result<Client, ProviderError> {
         .tcp_nodelay(true)
         .user_agent(concat!("agent-core/", env!("CARGO_PKG_VERSION")));
     let client = if options.system_proxy { client } else { client.no_proxy() };
-    client.build().map_err(|error| broken(&root_cause(&error)))
+    client.build().map_err(|error| broken(&root_cause(error)))
 }
 
 fn chunks(service: &str, response: Response, options: &HttpOptions) -> Chunks {
@@ -150,7 +149,7 @@ fn chunks(service: &str, response: Response, options: &HttpOptions) -> Chunks {
             Ok(Ok(None)) => Ok(None),
             Ok(Err(error)) => Err(ProviderError::new(
                 ErrorKind::Cut,
-                format!("{service}: the connection broke in the middle of the answer: {}", root_cause(&error)),
+                format!("{service}: the connection broke in the middle of the answer: {}", root_cause(error)),
             )),
         }
     });
@@ -178,7 +177,7 @@ fn silence(service: &str, limit: Duration) -> ProviderError {
     ProviderError::new(ErrorKind::Idle, format!("{service}: nothing came for {limit:?}"))
 }
 
-fn unreachable(service: &str, url: &Url, error: &reqwest::Error) -> ProviderError {
+fn unreachable(service: &str, url: &Url, error: reqwest::Error) -> ProviderError {
     let (problem, advice) = if error.is_connect() && error.is_timeout() {
         ("no connection in time to", "check the address and the network")
     } else if error.is_connect() {
@@ -208,16 +207,15 @@ fn shown(url: &Url) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
 
-fn root_cause(error: &reqwest::Error) -> String {
-    let mut cause: &dyn std::error::Error = error;
+/// The innermost cause, which says more than what is wrapped around it.
+fn root_cause(error: reqwest::Error) -> String {
+    // The address may hold a key; it is shown by `shown` alone.
+    let error = error.without_url();
+    let mut cause: &dyn std::error::Error = &error;
     while let Some(deeper) = cause.source() {
         cause = deeper;
     }
-    if cause.source().is_none() && error.source().is_none() { without_url(error) } else { cause.to_string() }
-}
-
-fn without_url(error: &reqwest::Error) -> String {
-    if error.is_timeout() { "timed out".to_owned() } else { format!("{error:?}").chars().take(300).collect() }
+    cause.to_string()
 }
 
 /// The address of an endpoint, for the base URL a person wrote.

@@ -36,7 +36,7 @@ impl OpenAi {
         let base_url = base_url.into();
         Self {
             name: "openai".to_owned(),
-            quirks: Quirks::of(&base_url),
+            quirks: Quirks::known(&base_url),
             base_url,
             key: key.into(),
             headers: Vec::new(),
@@ -167,8 +167,8 @@ impl Default for Quirks {
 }
 
 impl Quirks {
-    /// What is known of the service at this address.
-    fn of(base_url: &str) -> Self {
+    /// What is known of the service at this address, whom [`OpenAi::new`] meets with the same; the defaults otherwise.
+    pub fn known(base_url: &str) -> Self {
         let mut quirks = Self::default();
         if base_url.contains("://api.openai.com") {
             quirks.max_tokens_field = MaxTokensField::MaxCompletionTokens;

@@ -165,6 +165,12 @@ async fn c4_ids_missing_late_empty_or_repeated() {
 }
 
 #[tokio::test]
+async fn c4_only_the_second_call_has_an_id() {
+    let pieces = [piece(0, NONE, "read", A), piece(0, "y", "edit", ""), piece(0, "y", NONE, B)];
+    assert_eq!(calls(&pieces).await, ["read(a)", "edit(b)"]);
+}
+
+#[tokio::test]
 async fn c4_one_id_for_two_calls() {
     assert_eq!(calls(&[piece(0, "x", "read", A), piece(1, "x", "read", B)]).await, ["read(a)", "read(b)"]);
 }

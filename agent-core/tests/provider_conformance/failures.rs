@@ -135,6 +135,9 @@ async fn a_used_up_account_is_not_a_rate_limit() {
         let anthropic =
             r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#;
         assert_eq!(status(&wire, "400 Bad Request", "", anthropic).await.kind, ErrorKind::Quota, "{}", wire.name);
+        let google =
+            r#"{"error":{"message":"Slow down","details":[{"violations":[{"quotaId":"RequestsPerDayPerModel"}]}]}}"#;
+        assert_eq!(status(&wire, "429 Too Many Requests", "", google).await.kind, ErrorKind::Quota, "{}", wire.name);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What services do within the Messages protocol.
 
-use agent_core::message::{Part, StopReason, Usage};
+use agent_core::message::{Message, Part, StopReason, Usage};
 use agent_core::provider::ErrorKind;
 use agent_core::provider::anthropic::Anthropic;
 use serde_json::{Value, json};
@@ -117,6 +117,23 @@ async fn a3_thinking_without_a_signature_is_not_sent_back() {
     ];
     let answer = answer(&with_end(events, "end_turn")).await;
     assert!(matches!(&answer.parts[0], Part::Thinking { text, raw: None } if text == "Hm."), "{:?}", answer.parts);
+}
+
+#[tokio::test]
+async fn a3_an_answer_cut_in_its_thoughts_is_not_sent_back() {
+    let thought = |index| start(index, json!({"type": "thinking", "thinking": "Hm", "signature": "cw=="}));
+    let only = vec![thought(0), stop(0), start(1, json!({"type": "redacted_thinking", "data": "eA=="})), stop(1)];
+    let behind = vec![start(0, json!({"type": "text", "text": "Yes."})), stop(0), thought(1), stop(1)];
+    for (events, left) in [(only, Value::Null), (behind, json!([{"type": "text", "text": "Yes."}]))] {
+        let body: String = with_end(events, "max_tokens").iter().map(event).collect();
+        let server = Server::start([Reply::sse(body)]).await;
+        let provider = Anthropic::new(&server.url, None);
+        let mut turn = next_turn(request(), ask(&provider, &request()).await.message("anthropic", MODEL));
+        turn.messages.push(Message::user("Go on.").into());
+        ask(&provider, &turn).await;
+        let sent = server.requests()[1].body();
+        assert_eq!((check_messages(&sent), &sent["messages"][1]["content"]), (Ok(()), &left), "{sent}");
+    }
 }
 
 #[tokio::test]

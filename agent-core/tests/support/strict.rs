@@ -163,6 +163,9 @@ fn plain_block(at: usize, block: &Value) -> Verdict {
 
 fn answer_blocks(at: usize, blocks: &[Value]) -> Result<Vec<&str>, String> {
     let mut ids = Vec::new();
+    if blocks.last().is_some_and(|last| last["type"] == "thinking" || last["type"] == "redacted_thinking") {
+        return refuse(format!("message {at}: the last block is a thought"));
+    }
     for block in blocks {
         match block["type"].as_str() {
             Some("tool_use") => {

@@ -36,7 +36,7 @@ pub(super) fn body(request: &ModelRequest, provider: &str, style: Style) -> Vec<
         })
         .filter(|(_, blocks)| !blocks.is_empty())
         .collect();
-    encode::body(&head, &pieces(&blocks, style))
+    encode::body(head, &pieces(&blocks, style))
 }
 
 /// Who a message of the wire is from.
@@ -204,14 +204,6 @@ fn encode_content(content: &Content) -> Option<Value> {
 
 /// An answer's blocks. Signed ones go back as they came, and only to the model that made them.
 fn encode_answer(answer: &AssistantMessage, own: bool) -> Vec<Value> {
-    let substance = |part: &&Part| match part {
-        Part::Text { text } => !text.trim().is_empty(),
-        Part::ToolCall(_) => true,
-        Part::Thinking { .. } | Part::Opaque { .. } => false,
-    };
-    if !own && !answer.parts.iter().any(|part| substance(&part)) {
-        return Vec::new();
-    }
     let blocks = answer.parts.iter().filter_map(|part| match part {
         Part::Text { text } if text.trim().is_empty() => None,
         Part::Text { text } => Some(json!({"type": "text", "text": text})),
@@ -224,7 +216,11 @@ fn encode_answer(answer: &AssistantMessage, own: bool) -> Vec<Value> {
             "input": call.arguments,
         })),
     });
-    blocks.collect()
+    let mut blocks: Vec<Value> = blocks.collect();
+    // The service refuses an answer that ends with a thought, as one does that was cut there.
+    let is_thought = |block: &mut Value| matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"));
+    while blocks.pop_if(is_thought).is_some() {}
+    blocks
 }
 
 fn encode_result(result: &ToolResult) -> Value {

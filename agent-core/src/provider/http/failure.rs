@@ -31,7 +31,7 @@ const OVERFLOW: [&str; 14] = [
 ];
 
 /// The texts by which services say that the account is used up.
-const QUOTA: [&str; 9] = [
+const QUOTA: [&str; 8] = [
     "insufficient_quota",
     "exceeded your current quota",
     "credit balance",
@@ -40,7 +40,6 @@ const QUOTA: [&str; 9] = [
     "billing",
     "payment required",
     "daily quota",
-    "perday",
 ];
 
 /// The error an answer with a bad status stands for.
@@ -77,8 +76,8 @@ struct Words {
     message: String,
     /// Codes and types, in lower case.
     codes: String,
-    /// The whole of it in lower case, where it is JSON: some services put the cause into a detail.
-    details: String,
+    /// Whether the limit that was hit is one of the day.
+    daily: bool,
     code: Option<u16>,
     pause: Option<Duration>,
 }
@@ -98,10 +97,9 @@ impl Words {
         }
         let message = sentence(inner).or_else(|| sentence(value)).unwrap_or_else(|| value.to_string());
         let code = json::number(inner, "code").or_else(|| json::number(inner, "status"));
-        let whole = value.to_string();
-        let details = json::bounded(&whole, 16 * 1024).to_ascii_lowercase();
-        let pause = retry_info(inner);
-        Self { message, codes, details, code: code.and_then(|code| u16::try_from(code).ok()), pause }
+        let daily = inner.get("details").is_some_and(|details| details.to_string().contains("PerDay"));
+        let code = code.and_then(|code| u16::try_from(code).ok());
+        Self { message, codes, daily, code, pause: retry_info(inner) }
     }
 
     /// The HTTP status named inside of the error.
@@ -129,9 +127,7 @@ impl Words {
 
     fn kind(&self, status: Option<u16>) -> ErrorKind {
         let message = self.message.to_ascii_lowercase();
-        let says = |texts: &[&str]| {
-            texts.iter().any(|text| self.codes.contains(text) || message.contains(text) || self.details.contains(text))
-        };
+        let says = |texts: &[&str]| texts.iter().any(|text| self.codes.contains(text) || message.contains(text));
         let codes = |texts: &[&str]| texts.iter().any(|text| self.codes.contains(text));
         let input_exceeds = message.contains("input") && message.contains("token") && message.contains("exceed");
         match status {
@@ -140,7 +136,7 @@ impl Words {
                 return ErrorKind::ContextOverflow;
             }
             Some(402) => return ErrorKind::Quota,
-            Some(400 | 403 | 429) | None if says(&QUOTA) => return ErrorKind::Quota,
+            Some(400 | 403 | 429) | None if self.daily || says(&QUOTA) => return ErrorKind::Quota,
             _ => {}
         }
         match status {

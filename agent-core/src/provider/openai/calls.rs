@@ -142,8 +142,9 @@ impl<'a> Calls<'a> {
     /// Whether a piece without an id of its own is the beginning of another call than the one at its place.
     fn begins_another(&self, at: usize, piece: &Piece<'_>, parts: &Assembler) -> bool {
         let call = &self.calls[at];
+        let renamed = call.part.is_some() && piece.name.is_some_and(|name| name != call.name);
         let fresh = piece.whole || piece.name.is_some();
-        fresh && !piece.arguments.is_empty() && call.is_complete(parts)
+        renamed || (fresh && !piece.arguments.is_empty() && call.is_complete(parts))
     }
 }
 

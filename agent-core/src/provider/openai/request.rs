@@ -23,7 +23,7 @@ pub(super) fn body(request: &ModelRequest, provider: &str, quirks: &Quirks) -> V
         .map(|message| message.encoded(key, |message| encode_message(message, provider, &request.model, quirks)))
         .collect();
     let instructions = instructions(request, quirks);
-    encode::body(&head, &pieces(instructions.as_deref(), &encoded))
+    encode::body(head, &pieces(instructions.as_deref(), &encoded))
 }
 
 /// The messages with commas between them. A tool result's images wait until the last result of its batch.

@@ -1,0 +1,298 @@
+//! What a command wrote: its beginning and its end in memory, all of it in a file if that is not enough.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Lines the model is shown at most.
+const MAX_LINES: usize = 2_000;
+/// Bytes the model is shown at most.
+const MAX_BYTES: usize = 50 * 1024;
+/// Raw bytes kept of the beginning, and again of the end. More than is shown, as escapes and progress bars shrink.
+const KEPT: usize = 256 * 1024;
+
+/// Collects output in bounded memory.
+#[derive(Debug)]
+pub(super) struct Collector {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    bytes: u64,
+    newlines: u64,
+    ends_with_newline: bool,
+    file: FullOutput,
+}
+
+/// Output as the model reads it.
+#[derive(Debug)]
+pub(super) struct Collected {
+    pub(super) text: String,
+    /// Set if something was left out of `text`.
+    pub(super) cut: Option<Cut>,
+    pub(super) total_lines: u64,
+    pub(super) total_bytes: u64,
+}
+
+/// What became of output that is too long to show.
+#[derive(Debug)]
+pub(super) struct Cut {
+    pub(super) full_output: Option<PathBuf>,
+}
+
+impl Collector {
+    /// `dir`: where the full output goes if it is needed, `None` for the temporary directory; `limit`: its size in bytes.
+    pub(super) fn new(dir: Option<&Path>, limit: u64) -> Self {
+        Self {
+            head: Vec::new(),
+            tail: VecDeque::new(),
+            bytes: 0,
+            newlines: 0,
+            ends_with_newline: false,
+            file: FullOutput { dir: dir.map(Path::to_owned), limit, state: FileState::Unneeded },
+        }
+    }
+
+    /// Takes what was read, as it was read.
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        let Some(last) = chunk.last() else { return };
+        self.ends_with_newline = *last == b'\n';
+        self.bytes += chunk.len() as u64;
+        self.newlines += chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
+
+        let (first, rest) = chunk.split_at(chunk.len().min(KEPT - self.head.len()));
+        self.head.extend_from_slice(first);
+        if self.tail.len() + rest.len() > KEPT {
+            // From here on memory no longer holds everything.
+            self.file.begin(&self.head, &self.tail);
+        }
+        self.file.append(rest);
+        let rest = &rest[rest.len().saturating_sub(KEPT)..];
+        let surplus = (self.tail.len() + rest.len()).saturating_sub(KEPT);
+        self.tail.drain(..surplus);
+        self.tail.extend(rest);
+    }
+
+    /// The last lines so far, for someone who watches.
+    pub(super) fn latest(&self) -> String {
+        const SHOWN: usize = 4 * 1024;
+        let from_tail = self.tail.len().min(SHOWN);
+        let from_head = (SHOWN - from_tail).min(self.head.len());
+        let mut bytes = self.head[self.head.len() - from_head..].to_vec();
+        bytes.extend(self.tail.range(self.tail.len() - from_tail..));
+        readable(without_split_start(&bytes))
+    }
+
+    /// All that is shown, and a notice in the place of what is not.
+    pub(super) fn finish(mut self) -> Collected {
+        let total_bytes = self.bytes;
+        let total_lines = self.newlines + u64::from(self.bytes > 0 && !self.ends_with_newline);
+        let (tail_front, tail_back) = self.tail.as_slices();
+        let kept = [&self.head, tail_front, tail_back].concat();
+        let (start, end) = if kept.len() as u64 == total_bytes {
+            let text = readable(&kept);
+            if text.len() <= MAX_BYTES && text.lines().count() <= MAX_LINES {
+                return Collected { text, cut: None, total_lines, total_bytes };
+            }
+            (text.clone(), text)
+        } else {
+            (readable(without_split_end(&self.head)), readable(without_split_start(&kept[KEPT..])))
+        };
+        self.file.begin(&self.head, &self.tail);
+        let (head, tail) = (first_lines(&start), last_lines(&end));
+        let shown_lines = (head.lines().count() + tail.lines().count()) as u64;
+        let shown_bytes = (head.len() + tail.len()) as u64;
+        let text = format!(
+            "{head}{}[… {} of {total_lines} lines ({} of {total_bytes} bytes) are left out here; {} …]\n{tail}",
+            if head.ends_with('\n') { "" } else { "\n" },
+            total_lines.saturating_sub(shown_lines),
+            total_bytes.saturating_sub(shown_bytes),
+            self.file.describe(),
+        );
+        Collected { text, cut: Some(Cut { full_output: self.file.path() }), total_lines, total_bytes }
+    }
+}
+
+/// The file with everything, made when it turns out to be needed.
+#[derive(Debug)]
+struct FullOutput {
+    dir: Option<PathBuf>,
+    limit: u64,
+    state: FileState,
+}
+
+#[derive(Debug)]
+enum FileState {
+    Unneeded,
+    Open { file: File, path: PathBuf, written: u64 },
+    Full { path: PathBuf },
+    Failed { reason: String },
+}
+
+impl FullOutput {
+    fn begin(&mut self, head: &[u8], tail: &VecDeque<u8>) {
+        if !matches!(self.state, FileState::Unneeded) {
+            return;
+        }
+        self.state = match create(self.dir.as_deref()) {
+            Ok((file, path)) => FileState::Open { file, path, written: 0 },
+            Err(error) => FileState::Failed { reason: error.to_string() },
+        };
+        let (front, back) = tail.as_slices();
+        for part in [head, front, back] {
+            self.append(part);
+        }
+    }
+
+    // Written in place: a write of a pipe's worth of bytes goes to the page cache and takes microseconds.
+    fn append(&mut self, bytes: &[u8]) {
+        let FileState::Open { file, path, written } = &mut self.state else { return };
+        let room = usize::try_from(self.limit - *written).unwrap_or(usize::MAX);
+        let part = &bytes[..bytes.len().min(room)];
+        if let Err(error) = file.write_all(part) {
+            self.state = FileState::Failed { reason: error.to_string() };
+            return;
+        }
+        *written += part.len() as u64;
+        if part.len() < bytes.len() {
+            self.state = FileState::Full { path: path.clone() };
+        }
+    }
+
+    fn path(&self) -> Option<PathBuf> {
+        match &self.state {
+            FileState::Open { path, .. } | FileState::Full { path } => Some(path.clone()),
+            FileState::Unneeded | FileState::Failed { .. } => None,
+        }
+    }
+
+    fn describe(&self) -> String {
+        match &self.state {
+            FileState::Unneeded | FileState::Open { .. } => {
+                format!("full output: {}", self.path().unwrap_or_default().display())
+            }
+            FileState::Full { path } => {
+                format!("the first {} bytes of the output: {}", self.limit, path.display())
+            }
+            FileState::Failed { reason } => format!("the full output could not be kept: {reason}"),
+        }
+    }
+}
+
+// A temporary file is created with mode 0600 and a name nobody can guess.
+fn create(dir: Option<&Path>) -> io::Result<(File, PathBuf)> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix("bash-").suffix(".txt");
+    let file = match dir {
+        Some(dir) => {
+            std::fs::create_dir_all(dir)?;
+            builder.tempfile_in(dir)?
+        }
+        None => builder.tempfile()?,
+    };
+    Ok(file.keep()?)
+}
+
+/// As many whole lines from the start as half of the limits allow, or a part of the first.
+fn first_lines(text: &str) -> &str {
+    let mut end = 0;
+    for line in text.split_inclusive('\n').take(MAX_LINES / 2) {
+        if end + line.len() > MAX_BYTES / 2 {
+            break;
+        }
+        end += line.len();
+    }
+    if end == 0 { &text[..text.floor_char_boundary(MAX_BYTES / 2)] } else { &text[..end] }
+}
+
+/// As many whole lines from the end as half of the limits allow, or a part of the last.
+fn last_lines(text: &str) -> &str {
+    let mut start = text.len();
+    for line in text.split_inclusive('\n').rev().take(MAX_LINES / 2) {
+        if text.len() - start + line.len() > MAX_BYTES / 2 {
+            break;
+        }
+        start -= line.len();
+    }
+    let part = text.ceil_char_boundary(text.len().saturating_sub(MAX_BYTES / 2));
+    if start == text.len() { &text[part..] } else { &text[start..] }
+}
+
+/// Without the bytes of a character whose beginning is missing.
+fn without_split_start(bytes: &[u8]) -> &[u8] {
+    let split = bytes.iter().take(3).take_while(|byte| **byte & 0xC0 == 0x80).count();
+    &bytes[split..]
+}
+
+/// Without the bytes of a character whose end is missing.
+fn without_split_end(bytes: &[u8]) -> &[u8] {
+    match bytes.utf8_chunks().last() {
+        Some(chunk) if bytes.ends_with(chunk.invalid()) => &bytes[..bytes.len() - chunk.invalid().len()],
+        _ => bytes,
+    }
+}
+
+/// Bytes as a person would have seen them on a terminal: no escapes, the last state of a line that was overwritten.
+///
+/// Invalid UTF-8 becomes U+FFFD, other control characters become their pictures (NUL is `␀`).
+pub(super) fn readable(bytes: &[u8]) -> String {
+    let text = String::from_utf8_lossy(bytes);
+    let mut out = String::with_capacity(text.len());
+    let mut line = 0;
+    let mut overwrite = false;
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\x1b' => skip_escape(&mut chars),
+            '\r' => overwrite = true,
+            '\n' => {
+                out.push('\n');
+                line = out.len();
+                overwrite = false;
+            }
+            '\x08' if out.len() > line => {
+                out.pop();
+            }
+            '\x07' | '\x08' => {}
+            c => {
+                if std::mem::take(&mut overwrite) {
+                    out.truncate(line);
+                }
+                out.push(picture(c));
+            }
+        }
+    }
+    out
+}
+
+fn picture(c: char) -> char {
+    match c {
+        '\t' => c,
+        '\0'..='\x1f' => char::from_u32(0x2400 + u32::from(c)).unwrap_or(char::REPLACEMENT_CHARACTER),
+        '\x7f' => '\u{2421}',
+        '\u{80}'..='\u{9f}' => char::REPLACEMENT_CHARACTER,
+        _ => c,
+    }
+}
+
+/// Skips the rest of an escape sequence (ECMA-48), whose first character is gone already.
+fn skip_escape(chars: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match chars.peek() {
+        Some('[') => {
+            chars.next();
+            while chars.next_if(|c| matches!(c, ' '..='?')).is_some() {}
+            chars.next_if(|c| matches!(c, '@'..='~'));
+        }
+        // Strings: titles, links, images. A line feed ends one that was never finished.
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            while let Some(c) = chars.next_if(|c| *c != '\n') {
+                if c == '\x07' || (c == '\x1b' && chars.next_if_eq(&'\\').is_some()) {
+                    break;
+                }
+            }
+        }
+        _ => {
+            while chars.next_if(|c| matches!(c, ' '..='/')).is_some() {}
+            chars.next_if(|c| matches!(c, '0'..='~'));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! Processes below a supervisor, as the agent sees them.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream as StdUnixStream;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::UnixStream;
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+use crate::supervisor::Report;
+
+/// How long the sweep with `SIGKILL` may take to show.
+const SWEEP_LIMIT: Duration = Duration::from_millis(150);
+
+/// A supervisor and everything below it. Dropping it closes the socket, which is the order to end everything.
+#[derive(Debug)]
+pub(crate) struct Supervised {
+    supervisor: Child,
+    socket: UnixStream,
+    /// What was read of the report so far.
+    report: Vec<u8>,
+    /// How the shell ended, once reported.
+    status: Option<ExitStatus>,
+    grace: Duration,
+}
+
+impl Supervised {
+    pub(super) fn start(mut command: Command, grace: Duration) -> io::Result<Self> {
+        let (ours, theirs) = StdUnixStream::pair()?;
+        ours.set_nonblocking(true)?;
+        let socket = UnixStream::from_std(ours)?;
+        let supervisor = command.stdin(Stdio::from(OwnedFd::from(theirs))).spawn()?;
+        Ok(Self { supervisor, socket, report: Vec::new(), status: None, grace })
+    }
+
+    pub(super) async fn shell_ended(&mut self) -> io::Result<ExitStatus> {
+        loop {
+            if let Some(status) = self.status {
+                return Ok(status);
+            }
+            if self.report.ends_with(b"\n") {
+                match Report::parse(&String::from_utf8_lossy(&self.report)) {
+                    Some(Report::Ended(status)) => self.status = Some(status),
+                    Some(Report::NotStarted(reason)) => return Err(io::Error::other(reason)),
+                    None => return Err(io::ErrorKind::InvalidData.into()),
+                }
+            } else if self.socket.read_buf(&mut self.report).await? == 0 {
+                return Err(io::Error::other("the process that watches over the command was killed"));
+            }
+        }
+    }
+
+    pub(super) async fn stop(&mut self) -> Option<ExitStatus> {
+        // A failure means that the supervisor is gone already.
+        let _ = self.socket.write_all(b"stop").await;
+        let limit = self.grace + SWEEP_LIMIT;
+        let end = async {
+            let _ = self.shell_ended().await;
+            let _ = self.supervisor.wait().await;
+        };
+        let _ = timeout(limit, end).await;
+        self.status
+    }
+
+    pub(super) fn survivors(&self) -> Vec<String> {
+        #[cfg(target_os = "linux")]
+        if let Some(pid) = self.supervisor.id().and_then(|pid| i32::try_from(pid).ok()) {
+            let below = crate::supervisor::tree::descendants(nix::unistd::Pid::from_raw(pid));
+            return below.iter().map(|process| process.describe()).collect();
+        }
+        Vec::new()
+    }
+
+    pub(super) async fn ended(&mut self) {
+        let _ = self.supervisor.wait().await;
+    }
+}

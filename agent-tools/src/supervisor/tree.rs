@@ -1,0 +1,90 @@
+//! Who runs below a process, read from `/proc`.
+
+use std::fs;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+/// One line of the process table.
+#[derive(Debug, Clone)]
+pub(crate) struct Process {
+    pub(crate) pid: Pid,
+    parent: Pid,
+    group: Pid,
+    zombie: bool,
+    name: String,
+}
+
+impl Process {
+    /// `1234 python3 -m http.server`, at most about 80 characters.
+    pub(crate) fn describe(&self) -> String {
+        let line = fs::read(format!("/proc/{}/cmdline", self.pid)).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        let words = if line.trim().is_empty() { self.name.as_str() } else { line.trim() };
+        let short: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).take(80).collect();
+        format!("{} {short}", self.pid)
+    }
+}
+
+/// The living processes below `root`, without it.
+pub(crate) fn descendants(root: Pid) -> Vec<Process> {
+    let mut others = process_table();
+    let mut found: Vec<Process> = Vec::new();
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        let (children, rest) = others.into_iter().partition(|process| process.parent == parent);
+        others = rest;
+        parents.extend(children.iter().map(|child: &Process| child.pid));
+        found.extend(children);
+    }
+    found.retain(|process| !process.zombie);
+    found
+}
+
+/// The living processes of a group.
+pub(crate) fn group_members(group: Pid) -> Vec<Process> {
+    let mut members = process_table();
+    members.retain(|process| process.group == group && !process.zombie);
+    members
+}
+
+/// Sends a signal to every living process below `root`; one that is gone meanwhile is no failure.
+pub(crate) fn signal_descendants(root: Pid, signal: Signal) {
+    for process in descendants(root) {
+        let _ = kill(process.pid, signal);
+    }
+}
+
+// The whole table instead of `/proc/…/children`: that file is optional in kernels, and this is the rare path.
+fn process_table() -> Vec<Process> {
+    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
+    entries
+        .flatten()
+        .filter(|entry| entry.file_name().as_encoded_bytes().first().is_some_and(u8::is_ascii_digit))
+        .filter_map(|entry| fs::read(entry.path().join("stat")).ok())
+        .filter_map(|stat| parse_stat(&String::from_utf8_lossy(&stat)))
+        .collect()
+}
+
+/// `pid (name) state parent group …`; the name may itself contain blanks and parentheses.
+fn parse_stat(stat: &str) -> Option<Process> {
+    let (pid, rest) = stat.split_once(" (")?;
+    let (name, rest) = rest.rsplit_once(") ")?;
+    let mut fields = rest.split(' ');
+    let zombie = matches!(fields.next()?, "Z" | "X");
+    let mut number = || fields.next()?.parse().ok().map(Pid::from_raw);
+    let (parent, group) = (number()?, number()?);
+    Some(Process { pid: Pid::from_raw(pid.parse().ok()?), parent, group, zombie, name: name.to_owned() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_4_7_a_process_name_with_parentheses_does_not_shift_the_fields() {
+        let process = parse_stat("41 (a) Z (b) S 7 9 9 0").expect("a process");
+        assert_eq!((process.pid.as_raw(), process.parent.as_raw(), process.group.as_raw()), (41, 7, 9));
+        assert_eq!((process.name.as_str(), process.zombie), ("a) Z (b", false));
+    }
+}

@@ -1,0 +1,118 @@
+//! The supervisor's own life: start the shell, tell how it ended, end what is left when told to.
+
+use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
+use std::process::{Command, ExitCode, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::prctl::set_child_subreaper;
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+use nix::unistd::{Pid, dup2_stderr, dup2_stdout, getpid, read, setsid, write};
+
+use super::{Report, tree};
+
+/// Time between two rounds of `SIGKILL`, for what was forked during the first.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Runs to the end of the tree. The socket to the agent is the standard input; the arguments are those of
+/// [`invocation`](super::invocation).
+pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let grace = arguments.next().and_then(|millis| millis.to_str()?.parse().ok()).map(Duration::from_millis);
+    let (Some(grace), Some(command)) = (grace, arguments.next()) else { return ExitCode::FAILURE };
+    match start(&command) {
+        Ok(shell) => match watch(shell, grace) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(_) => ExitCode::FAILURE,
+        },
+        Err(error) => {
+            report(&Report::NotStarted(error.to_string()));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn start(command: &OsString) -> io::Result<Pid> {
+    setsid()?;
+    set_child_subreaper(true)?;
+    let shell = Command::new("bash").arg("-c").arg(command).stdin(Stdio::null()).process_group(0).spawn()?;
+    // The agent waits for the end of the output, so it must not be this process that holds the pipe open.
+    let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
+    dup2_stdout(&nowhere)?;
+    dup2_stderr(&nowhere)?;
+    Ok(Pid::from_raw(i32::try_from(shell.id()).map_err(io::Error::other)?))
+}
+
+fn watch(shell: Pid, grace: Duration) -> nix::Result<()> {
+    // Blocked only now, as the shell would have inherited it. A child that ended before is met by the first `reap`.
+    let mut signals = SigSet::empty();
+    for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
+        signals.add(signal);
+    }
+    signals.thread_block()?;
+    let signal_fd = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    let agent = io::stdin();
+    let mut sweep_at: Option<Instant> = None;
+    while reap(shell) {
+        let mut watched = vec![PollFd::new(signal_fd.as_fd(), PollFlags::POLLIN)];
+        if sweep_at.is_none() {
+            watched.push(PollFd::new(agent.as_fd(), PollFlags::POLLIN));
+        }
+        match poll(&mut watched, timeout_until(sweep_at)) {
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error),
+        }
+        let mut told_to_stop = watched.get(1).is_some_and(|agent| agent.any() == Some(true));
+        while let Some(signal) = signal_fd.read_signal()? {
+            told_to_stop |= i32::try_from(signal.ssi_signo) != Ok(Signal::SIGCHLD as i32);
+        }
+        match sweep_at {
+            None if told_to_stop => {
+                // Whatever it says, it is the order to stop; and no byte at all is the agent's death.
+                let _ = read(&agent, &mut [0; 16]);
+                tree::signal_descendants(getpid(), Signal::SIGTERM);
+                tree::signal_descendants(getpid(), Signal::SIGCONT);
+                sweep_at = Some(Instant::now() + grace);
+            }
+            Some(time) if time <= Instant::now() => {
+                tree::signal_descendants(getpid(), Signal::SIGKILL);
+                sweep_at = Some(Instant::now() + SWEEP_INTERVAL);
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn timeout_until(time: Option<Instant>) -> PollTimeout {
+    let Some(time) = time else { return PollTimeout::NONE };
+    let millis = time.saturating_duration_since(Instant::now()).as_millis() + 1;
+    PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)
+}
+
+/// Collects every child that ended; false when none is left.
+fn reap(shell: Pid) -> bool {
+    loop {
+        let (pid, raw) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
+            Ok(WaitStatus::Exited(pid, code)) => (pid, code << 8),
+            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, signal as i32),
+            Ok(WaitStatus::StillAlive) => return true,
+            Ok(_) | Err(Errno::EINTR) => continue,
+            Err(_) => return false,
+        };
+        if pid == shell {
+            report(&Report::Ended(ExitStatus::from_raw(raw)));
+        }
+    }
+}
+
+fn report(report: &Report) {
+    // A failure means that the agent is gone, which the poll loop sees as well.
+    let _ = write(io::stdin(), report.to_line().as_bytes());
+}
