@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agent_core::{Agent, Session, Toolset};
+use agent_core::{Agent, Session, ToolContext, Toolset};
 use serde_json::json;
 use similar::TextDiff;
 
@@ -106,7 +106,7 @@ struct Tested {
 async fn test(toolset: &Toolset, dir: &Path, interrupt: &Interrupt) -> Result<Tested, CliError> {
     let (definition, tool) = tools::find(toolset, "bash")?;
     let arguments = json!({"command": TEST}).as_object().cloned().unwrap_or_default();
-    let outcome = tools::invoke(definition, tool, arguments, dir, interrupt.token()).await;
+    let outcome = tools::invoke(definition, tool, arguments, ToolContext::new(dir), interrupt.token()).await;
     let Some(outcome) = outcome.filter(|_| !interrupt.came()) else {
         return Err(CliError::new(crate::error::Kind::Interrupted, "interrupted"));
     };
