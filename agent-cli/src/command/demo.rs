@@ -39,7 +39,10 @@ pub(super) fn run(args: DemoArgs) -> Result<(), CliError> {
     let recording = Recording::parse(include_str!("demo/recording.json"))
         .map_err(|error| CliError::failed("the recorded model cannot be read").with_source(error))?;
     let toolset = setup::all_tools()?;
-    output::note(&format!("A recorded model, the real loop, the real tools, in {}\n\n> {PROMPT}\n", dir.display()));
+    output::note(&format!(
+        "The model is a recording; the loop, the tools, the program and its test are real. They are in {}\n\n> {PROMPT}\n",
+        dir.display()
+    ));
 
     let passed_before = block_on(test(&toolset, dir, &interrupt))?.passed;
     let before = read(dir)?;
