@@ -1,4 +1,5 @@
 //! How long a large session takes to open, and many sessions to list: `cargo bench -p agent-core --bench sessions`.
+#![expect(clippy::unwrap_used, reason = "a benchmark fails by panicking")]
 
 use std::path::Path;
 

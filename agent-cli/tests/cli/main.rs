@@ -7,6 +7,7 @@ mod server;
 
 mod configuration;
 mod demo;
+mod kill;
 mod prompt;
 mod sessions;
 mod signals;
