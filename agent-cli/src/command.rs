@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::args::{self, Command};
 use crate::error::{CliError, Kind};
-use crate::output;
+use crate::output::{self, Look};
 
 mod demo;
 mod prompt;
@@ -39,7 +39,8 @@ fn report(error: &CliError, json: bool) {
     if error.kind() == Kind::OutputClosed {
         return;
     }
-    output::note(&error.to_string());
+    // It may quote a service or a file.
+    output::note(&Look::of_stderr(true).safe(&error.to_string()));
     if json {
         // If standard output is what failed, standard error has said it all.
         let _ = output::print_json(&error.to_json());

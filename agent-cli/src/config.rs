@@ -14,7 +14,7 @@ use crate::error::CliError;
 pub(crate) mod file;
 pub(crate) mod model;
 
-use file::File;
+use file::{BashSection, File};
 use model::{Named, ProviderConfig};
 
 /// The environment variables and the current directory of the process, as they were when it began.
@@ -48,6 +48,11 @@ impl Environment {
         self.var(name).map(PathBuf::from).filter(|path| path.is_absolute())
     }
 
+    /// The person's home directory.
+    pub(crate) fn home(&self) -> Option<PathBuf> {
+        self.path("HOME").or_else(|| self.path("USERPROFILE"))
+    }
+
     /// Whether the person wants no colours.
     pub(crate) fn no_color(&self) -> bool {
         self.var("NO_COLOR").is_some() || self.var("TERM") == Some(OsStr::new("dumb"))
@@ -70,7 +75,7 @@ impl Places {
             let home = env.current_dir.join(home);
             return Ok(Self { config_file: home.join("config.toml"), sessions: home.join("sessions") });
         }
-        let home = env.path("HOME").or_else(|| env.path("USERPROFILE"));
+        let home = env.home();
         let under = |variable: &str, usual: &str| {
             env.path(variable).or_else(|| Some(home.as_ref()?.join(usual))).map(|base| base.join("agent")).ok_or_else(
                 || {
@@ -101,6 +106,7 @@ pub(crate) struct Config {
     pub(crate) retry: RetryPolicy,
     pub(crate) settings: ModelSettings,
     pub(crate) tools: ToolRules,
+    pub(crate) bash: BashSection,
     pub(crate) prices: BTreeMap<String, Prices>,
     file: PathBuf,
     file_exists: bool,
@@ -166,6 +172,7 @@ impl Config {
             retry: retry(&file),
             settings: file.settings.clone(),
             tools: tool_rules(flags, &file, &config_file),
+            bash: file.bash,
             prices: file.prices,
             file_exists: text.is_some(),
             file: config_file,

@@ -15,7 +15,10 @@ mod command;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // A tool's child may be this very binary, started again to watch over it; then nothing below runs.
-    agent_tools::run_supervisor_if_asked();
+    // Commands of the bash tool run under this very binary, started again to watch over them.
+    #[cfg(unix)]
+    if let Some(code) = agent_tools::run_supervisor_if_asked() {
+        return code;
+    }
     command::main(std::env::args_os().collect())
 }

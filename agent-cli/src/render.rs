@@ -152,9 +152,8 @@ impl Renderer {
     fn result_line(&mut self, result: &ToolResult, now: Instant, notes: &mut dyn Write) {
         let look = self.notes;
         let took = self.running.remove(&result.call_id).map(|began| now.duration_since(began));
-        let exit = detail(result, "exit_code").map(|code| format!("exit {code}"));
-        let mut facts: Vec<String> = exit.iter().cloned().collect();
-        if result.is_error && exit.is_none() {
+        let mut facts = ending(result);
+        if result.is_error && facts.is_empty() {
             facts.push(shortened(result.text().lines().next().unwrap_or_default(), CALL_WIDTH));
         }
         facts.extend(took.filter(|took| *took >= Duration::from_millis(100)).map(seconds));
@@ -216,6 +215,20 @@ fn subject(call: &ToolCall) -> String {
         None if call.arguments.is_empty() => call.unreadable.clone().unwrap_or_default(),
         None => Value::Object(call.arguments.clone()).to_string(),
     }
+}
+
+/// How a command came to its end, if the tool ran one.
+fn ending(result: &ToolResult) -> Vec<String> {
+    let flag = |key: &str| detail(result, key) == Some(Value::Bool(true));
+    if flag("timed_out") {
+        return vec!["timed out".to_owned()];
+    }
+    if flag("aborted") {
+        return vec!["interrupted".to_owned()];
+    }
+    let exit = detail(result, "exit_code").map(|code| format!("exit {code}"));
+    let signal = detail(result, "signal").and_then(|name| Some(format!("killed by {}", name.as_str()?)));
+    exit.or(signal).into_iter().collect()
 }
 
 fn detail(result: &ToolResult, key: &str) -> Option<Value> {

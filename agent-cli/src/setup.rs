@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use agent_core::context::State;
 use agent_core::provider::anthropic::Anthropic;
@@ -13,10 +13,13 @@ use agent_core::provider::openai::OpenAi;
 use agent_core::session::SessionError;
 use agent_core::session::jsonl::{JsonlStore, Listing, SessionHeader, SessionLog};
 use agent_core::{Agent, Approval, Decision, Provider, Session, ToolCall, ToolDefinition, Toolset};
+use agent_tools::Home;
+#[cfg(unix)]
+use agent_tools::bash::BashSettings;
 use futures_util::future::BoxFuture;
 
 use crate::args::{DirArg, RunArgs};
-use crate::config::file::{self, Protocol};
+use crate::config::file::{self, BashSection, Positive, Protocol};
 use crate::config::model::{ModelChoice, ProviderConfig};
 use crate::config::{Config, Environment, FileText, Places, ToolRules};
 use crate::error::CliError;
@@ -60,8 +63,17 @@ pub(crate) fn all_tools() -> Result<Toolset, CliError> {
     Ok(tools)
 }
 
+/// What tools are given when they are called outside of an agent.
+pub(crate) fn tool_state(env: &Environment) -> State {
+    let mut state = State::default();
+    if let Some(home) = env.home() {
+        state.insert(Home(home));
+    }
+    state
+}
+
 /// The agent that the configuration describes.
-pub(crate) fn agent(config: &Config, choice: &ModelChoice, dir: &Path) -> Result<Agent, CliError> {
+pub(crate) fn agent(config: &Config, choice: &ModelChoice, env: &Environment, dir: &Path) -> Result<Agent, CliError> {
     let tools = all_tools()?;
     known_names(&config.tools, &tools)?;
     let enabled = config.tools.enabled.as_ref();
@@ -75,10 +87,27 @@ pub(crate) fn agent(config: &Config, choice: &ModelChoice, dir: &Path) -> Result
         .limits(config.limits.clone())
         .retry(config.retry.clone())
         .approval(Rules(config.tools.clone()));
+    #[cfg(unix)]
+    {
+        builder = builder.provide(bash_settings(&config.bash));
+    }
+    if let Some(home) = env.home() {
+        builder = builder.provide(Home(home));
+    }
     if let Some(prices) = config.prices_of(&choice.provider.name, &choice.model)? {
         builder = builder.prices(prices);
     }
     builder.build().map_err(|error| CliError::failed("the agent cannot be built").with_source(error))
+}
+
+#[cfg(unix)]
+fn bash_settings(section: &BashSection) -> BashSettings {
+    let usual = BashSettings::default();
+    let duration = |seconds: Option<Positive>, usual| seconds.map_or(usual, |s| Duration::from_secs_f64(s.0));
+    let default_timeout = duration(section.timeout, usual.default_timeout);
+    // A limit above the usual most is meant, so it raises that.
+    let max_timeout = duration(section.max_timeout, usual.max_timeout).max(default_timeout);
+    BashSettings { default_timeout, max_timeout, allow: section.allow_env.clone(), ..usual }
 }
 
 /// A name of a tool that is not there would silently do nothing.
@@ -234,8 +263,6 @@ fn utc(time: SystemTime) -> [u64; 6] {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]

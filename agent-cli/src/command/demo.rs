@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use agent_core::{Agent, Session, Toolset};
+use agent_core::{Agent, Session, ToolContext, Toolset};
 use serde_json::json;
 use similar::TextDiff;
 
@@ -39,7 +39,10 @@ pub(super) fn run(args: DemoArgs) -> Result<(), CliError> {
     let recording = Recording::parse(include_str!("demo/recording.json"))
         .map_err(|error| CliError::failed("the recorded model cannot be read").with_source(error))?;
     let toolset = setup::all_tools()?;
-    output::note(&format!("A recorded model, the real loop, the real tools, in {}\n\n> {PROMPT}\n", dir.display()));
+    output::note(&format!(
+        "The model is a recording; the loop, the tools, the program and its test are real. They are in {}\n\n> {PROMPT}\n",
+        dir.display()
+    ));
 
     let passed_before = block_on(test(&toolset, dir, &interrupt))?.passed;
     let before = read(dir)?;
@@ -106,7 +109,7 @@ struct Tested {
 async fn test(toolset: &Toolset, dir: &Path, interrupt: &Interrupt) -> Result<Tested, CliError> {
     let (definition, tool) = tools::find(toolset, "bash")?;
     let arguments = json!({"command": TEST}).as_object().cloned().unwrap_or_default();
-    let outcome = tools::invoke(definition, tool, arguments, dir, interrupt.token()).await;
+    let outcome = tools::invoke(definition, tool, arguments, ToolContext::new(dir), interrupt.token()).await;
     let Some(outcome) = outcome.filter(|_| !interrupt.came()) else {
         return Err(CliError::new(crate::error::Kind::Interrupted, "interrupted"));
     };

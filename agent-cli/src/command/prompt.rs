@@ -19,7 +19,7 @@ pub(super) fn run(flags: &RunArgs) -> Result<(), CliError> {
     let config = setup::config(flags, &env, &places)?;
     let dir = setup::working_dir(&flags.dir, &env)?;
     let choice = config.model()?;
-    let agent = setup::agent(&config, &choice, &dir)?;
+    let agent = setup::agent(&config, &choice, &env, &dir)?;
     let prompt = match prompt {
         Prompt::Text(text) => text,
         Prompt::Stdin => read_stdin("prompt")?,

@@ -1,7 +1,6 @@
 //! `agent tools`: list, show and call tools, without a model.
 
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,7 +14,8 @@ use crate::args::{OutputArg, ToolsCommand};
 use crate::config::Environment;
 use crate::error::{CliError, Kind};
 use crate::interrupt::Interrupt;
-use crate::{output, setup};
+use crate::output::{self, Look};
+use crate::setup;
 
 /// How long an interrupted tool may take to hand over what it has.
 const GRACE: Duration = Duration::from_millis(600);
@@ -25,8 +25,9 @@ pub(super) fn run(command: ToolsCommand) -> Result<(), CliError> {
         ToolsCommand::List { output } => list(&output),
         ToolsCommand::Show { name, output } => show(&name, &output),
         ToolsCommand::Call { name, arguments, dir, output } => {
-            let dir = setup::working_dir(&dir, &Environment::capture()?)?;
-            call(&name, &arguments, &dir, &output)
+            let env = Environment::capture()?;
+            let context = ToolContext::new(setup::working_dir(&dir, &env)?).with_state(setup::tool_state(&env));
+            call(&name, &arguments, context, &output)
         }
     }
 }
@@ -66,13 +67,13 @@ fn show(name: &str, output: &OutputArg) -> Result<(), CliError> {
     output::print(&text)
 }
 
-fn call(name: &str, arguments: &str, dir: &Path, output: &OutputArg) -> Result<(), CliError> {
+fn call(name: &str, arguments: &str, context: ToolContext, output: &OutputArg) -> Result<(), CliError> {
     let tools = setup::all_tools()?;
     let (definition, tool) = find(&tools, name)?;
     let arguments = if arguments == "-" { prompt::read_stdin("arguments")? } else { arguments.to_owned() };
     let arguments = read_arguments(definition, &arguments)?;
     let interrupt = Interrupt::watch()?;
-    let outcome = block_on(async { Ok(invoke(definition, tool, arguments, dir, interrupt.token()).await) })?;
+    let outcome = block_on(async { Ok(invoke(definition, tool, arguments, context, interrupt.token()).await) })?;
     let interrupted = || interrupt.came().then(|| CliError::new(Kind::Interrupted, "interrupted"));
     let Some(outcome) = outcome else {
         return Err(CliError::new(Kind::Interrupted, "interrupted"));
@@ -87,9 +88,9 @@ fn call(name: &str, arguments: &str, dir: &Path, output: &OutputArg) -> Result<(
             "details": answer.details,
         }))?;
     } else if answer.is_error {
-        output::note(&text_of(&answer));
+        output::note(&Look::of_stderr(true).safe(&text_of(&answer)));
     } else {
-        output::print(&format!("{}\n", text_of(&answer)))?;
+        output::print(&format!("{}\n", Look::of_stdout(true).safe(&text_of(&answer))))?;
     }
     match (interrupted(), answer.is_error) {
         (Some(error), _) => Err(error),
@@ -130,11 +131,11 @@ pub(super) async fn invoke(
     definition: &ToolDefinition,
     tool: &Arc<dyn Tool>,
     arguments: Map<String, Value>,
-    dir: &Path,
+    context: ToolContext,
     cancellation: &CancellationToken,
 ) -> Option<Result<ToolOutput, ToolError>> {
     let own = cancellation.child_token();
-    let context = ToolContext::new(dir).with_call("call", &definition.name).with_cancellation(own.clone());
+    let context = context.with_call("call", &definition.name).with_cancellation(own.clone());
     let mut call = tool.call(context, arguments);
     let limit = definition.timeout.unwrap_or(Duration::MAX);
     tokio::select! {

@@ -25,6 +25,7 @@ pub(crate) struct File {
     /// How the model is to answer.
     pub(crate) settings: ModelSettings,
     pub(crate) tools: ToolsSection,
+    pub(crate) bash: BashSection,
     /// Providers by name: new ones, and changes to the built-in `openai` and `anthropic`.
     pub(crate) providers: BTreeMap<String, ProviderSection>,
     /// Prices by `provider/name`.
@@ -66,6 +67,18 @@ pub(crate) struct ToolsSection {
     pub(crate) enabled: Option<Vec<String>>,
     pub(crate) allow: Option<Vec<String>>,
     pub(crate) deny: Option<Vec<String>>,
+}
+
+/// `[bash]`: how the bash tool runs commands.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(crate) struct BashSection {
+    /// Seconds a command may take unless the model says otherwise.
+    pub(crate) timeout: Option<Positive>,
+    /// The most seconds the model may ask for.
+    pub(crate) max_timeout: Option<Positive>,
+    /// Variables that commands see although they look like secrets; `NAME*` stands for all that begin like this.
+    pub(crate) allow_env: Vec<String>,
 }
 
 /// `[providers.NAME]`: how to reach a model service.

@@ -115,6 +115,20 @@ fn rule_6_1_a_call_and_its_outcome_are_a_line_each() {
             "● bash  false\n  ✗ exit 1 · 1.5 s\n",
         ),
         (
+            [
+                started("bash", json!({"command": "x"})),
+                result("said\n\ntimed out", true, json!({"exit_code": null, "signal": "SIGTERM", "timed_out": true})),
+            ],
+            "● bash  x\n  ✗ timed out · 1.5 s\n",
+        ),
+        (
+            [
+                started("bash", json!({"command": "x"})),
+                result("said", true, json!({"exit_code": null, "signal": "SIGSEGV", "timed_out": false})),
+            ],
+            "● bash  x\n  ✗ killed by SIGSEGV · 1.5 s\n",
+        ),
+        (
             [started("read", json!({"path": "a.rs"})), result("no such file\nmore", true, json!(null))],
             "● read  a.rs\n  ✗ no such file · 1.5 s\n",
         ),

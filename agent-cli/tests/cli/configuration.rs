@@ -45,7 +45,7 @@ fn rule_6_2_an_unknown_key_is_named_with_file_line_and_nearest_key() {
         "
 ! error: $HOME/config.toml:2:1: unknown key `modle`
 !   did you mean `model`?
-!   keys here: model, instructions, limits, retry, settings, tools, providers, prices
+!   keys here: model, instructions, limits, retry, settings, tools, bash, providers, prices
 exit 2
 ",
     );
@@ -172,4 +172,18 @@ fn rule_6_2_a_cost_limit_without_prices_is_an_error() {
 exit 2
 ",
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn rule_4_6_the_bash_section_says_how_long_commands_take_and_which_secrets_they_see() {
+    let scene = Scene::with([
+        Answer::Call("bash", r#"{"command":"echo \"$MY_TOKEN,$OTHER_TOKEN\" > seen; sleep 60"}"#),
+        Answer::Text("Stopped."),
+    ])
+    .config("[bash]\ntimeout = 0.5\nallow_env = [\"MY_*\"]\n");
+    let output = scene.command(&["--no-session", "go"]).env("MY_TOKEN", "a").env("OTHER_TOKEN", "b").output().unwrap();
+    let text = scene.text(&output);
+    assert!(text.contains("!   ✗ timed out · N s\n") && text.ends_with("exit 0\n"), "{text}");
+    assert_eq!(std::fs::read_to_string(scene.work().join("seen")).unwrap(), "a,\n");
 }

@@ -215,3 +215,14 @@ exit 0
         serde_json::from_str(scene.run(&["sessions", "list", "--output", "json"]).lines().next().unwrap()).unwrap();
     assert_eq!((&head["id"], &head["first_text"]), (&"$ID".into(), &"Say hi, please".into()));
 }
+
+#[test]
+fn rule_6_2_a_beginning_of_several_ids_names_them() {
+    let scene = Scene::with([Answer::Text("A1"), Answer::Text("A2")]);
+    scene.run(&["Q1"]);
+    scene.run(&["Q2"]);
+    check(
+        &scene.run(&["--resume", "2", "Q3"]),
+        "! error: `2` is the beginning of several sessions: $ID, $ID\nexit 2",
+    );
+}

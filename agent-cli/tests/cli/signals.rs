@@ -115,3 +115,20 @@ fn rule_6_6_a_closed_standard_error_is_no_error() {
     let scene = Scene::with([Answer::Text("hi")]);
     check(&scene.text(&scene.shell(r#""$AGENT" go 2>&-"#).output().unwrap()), "hi\nexit 0");
 }
+
+#[test]
+fn rule_6_6_the_second_signal_leaves_at_once_even_if_nobody_reads_the_output() {
+    let scene = Scene::with([Answer::Lines(200_000)]);
+    let mut child =
+        scene.command(&["--no-session", "go"]).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    // Output has begun; nobody reads on, so the pipe fills and the writer waits.
+    let mut stdout = child.stdout.take().unwrap();
+    stdout.read_exact(&mut [0]).unwrap();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    // Signals that come together count as one: a second one is sent until it is noticed.
+    while child.try_wait().unwrap().is_none() {
+        assert!(Instant::now() < deadline, "it does not leave");
+        signal(&child, "INT");
+    }
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
