@@ -189,11 +189,7 @@ async fn drain(running: &mut Running, collector: &mut Collector, buffer: &mut [u
 }
 
 /// Ends all processes, and reads what they still say.
-async fn stop(
-    running: &mut Running,
-    collector: &mut Collector,
-    buffer: &mut [u8],
-) -> io::Result<Option<ExitStatus>> {
+async fn stop(running: &mut Running, collector: &mut Collector, buffer: &mut [u8]) -> io::Result<Option<ExitStatus>> {
     let mut open = true;
     let stopping = running.tree.stop();
     tokio::pin!(stopping);

@@ -136,7 +136,8 @@ mod linux {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pids");
         let file_name = file.to_str().unwrap();
-        let mut agent = agent(&format!("sleep 33 & echo $$ $! $PPID > {file_name}.new; mv {file_name}.new {file_name}; wait"));
+        let mut agent =
+            agent(&format!("sleep 33 & echo $$ $! $PPID > {file_name}.new; mv {file_name}.new {file_name}; wait"));
         eventually("the command starts", || Path::new(&file).exists()).await;
         agent.kill().unwrap();
         agent.wait().unwrap();

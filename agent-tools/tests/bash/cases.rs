@@ -114,7 +114,8 @@ async fn rule_4_6_there_is_no_input_and_nothing_that_waits_for_a_person() {
 }
 
 async fn rule_4_6_secrets_do_not_reach_the_command() {
-    let variables = [("PATH", "/usr/bin:/bin"), ("A_TOKEN", "a"), ("B", "sk-abcdefghijklmnopqrst"), ("C_KEY", "c"), ("D", "d")];
+    let variables =
+        [("PATH", "/usr/bin:/bin"), ("A_TOKEN", "a"), ("B", "sk-abcdefghijklmnopqrst"), ("C_KEY", "c"), ("D", "d")];
     let settings = BashSettings {
         environment: Some(variables.map(|(name, value)| (name.into(), value.into())).to_vec()),
         allow: vec!["C_KEY".into()],
@@ -197,7 +198,8 @@ async fn rule_4_7_a_process_that_ignores_term_is_ended() {
 
 async fn rule_4_7_a_stopped_process_is_ended() {
     let settings = BashSettings { grace: Duration::from_secs(20), ..BashSettings::default() };
-    let command = "(trap 'echo woken; exit' TERM; kill -STOP $BASHPID) & echo $!; wait; sleep 31";
+    // The shell stays, as its end would make the kernel wake the stopped process.
+    let command = "trap : TERM; (trap 'echo woken; exit' TERM; kill -STOP $BASHPID) & echo $!; wait; wait";
     let start = Instant::now();
     let output = run(&with_settings(here(), settings), command, Some(0.3)).await.unwrap();
     // Woken to be ended politely, long before the grace is over.
