@@ -1,4 +1,5 @@
 //! The `bash` tool below a supervisor: a program of its own, as the hook belongs at the start of a `main`.
+#![expect(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used, reason = "a test without the usual harness")]
 
 use std::process::ExitCode;
 
@@ -87,13 +88,13 @@ mod linux {
         assert!(output.is_error && start.elapsed() < Duration::from_secs(5));
         // The session is the supervisor's, so not this program's.
         let session = |pid: &str| {
-            let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
-            stat.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap().to_owned()
+            let line = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            line.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap().to_owned()
         };
         let output = run(&here(), "cat /proc/$$/stat; echo $PPID", None).await.unwrap();
         let text = text(&output);
-        let (stat, supervisor) = text.trim_end().split_once('\n').unwrap();
-        assert_eq!(stat.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap(), supervisor);
+        let (line, supervisor) = text.trim_end().split_once('\n').unwrap();
+        assert_eq!(line.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap(), supervisor);
         assert_ne!(session("self"), supervisor);
     }
 

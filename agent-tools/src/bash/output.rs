@@ -57,7 +57,9 @@ impl Collector {
         let Some(last) = chunk.last() else { return };
         self.ends_with_newline = *last == b'\n';
         self.bytes += chunk.len() as u64;
-        self.newlines += chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
+        #[expect(clippy::naive_bytecount, reason = "the compiler vectorises it well enough")]
+        let newlines = chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.newlines += newlines;
 
         let (first, rest) = chunk.split_at(chunk.len().min(KEPT - self.head.len()));
         self.head.extend_from_slice(first);
