@@ -53,8 +53,8 @@ impl Default for BashSettings {
         Self {
             environment: None,
             allow: Vec::new(),
-            default_timeout: Duration::from_secs(120),
-            max_timeout: Duration::from_secs(600),
+            default_timeout: Duration::from_mins(2),
+            max_timeout: Duration::from_mins(10),
             grace: Duration::from_millis(250),
             max_output_file: 100_000_000,
         }
