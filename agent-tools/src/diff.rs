@@ -18,7 +18,7 @@ const MAX_DIFF: usize = 256 * 1024;
 
 /// The details of a change: `diff`, `patch` and `first_changed_line`.
 ///
-/// `patch` is `null` where no text can say it: bytes that are not UTF-8, or more than 256 KiB of it.
+/// `patch` is `null` where no text can say it: bytes that are not UTF-8, more than 256 KiB of it, or nothing to say.
 pub(crate) fn details(shown: &str, old: Option<&[u8]>, new: &[u8]) -> Value {
     let before = lines(old.unwrap_or_default());
     let after = lines(new);
@@ -31,7 +31,7 @@ pub(crate) fn details(shown: &str, old: Option<&[u8]>, new: &[u8]) -> Value {
     json!({
         "path": shown,
         "diff": diff,
-        "patch": patch.filter(|patch| patch.len() <= MAX_DIFF),
+        "patch": patch,
         "first_changed_line": first,
     })
 }
@@ -77,6 +77,9 @@ fn unified(shown: &str, created: bool, groups: &[Vec<DiffOp>], old: &[&[u8]], ne
     // A tab after the name lets names with blanks through.
     let tab = if shown.contains(' ') { "\t" } else { "" };
     let name = shown.trim_start_matches('/');
+    if groups.is_empty() {
+        return None;
+    }
     let mut text = if created { "--- /dev/null\n".to_owned() } else { format!("--- a/{name}{tab}\n") };
     let _ = writeln!(text, "+++ b/{name}{tab}");
     for group in groups {
@@ -89,6 +92,9 @@ fn unified(shown: &str, created: bool, groups: &[Vec<DiffOp>], old: &[&[u8]], ne
             text.push_str(std::str::from_utf8(line).ok()?);
             if !line.ends_with(b"\n") {
                 text.push_str("\n\\ No newline at end of file\n");
+            }
+            if text.len() > MAX_DIFF {
+                return None;
             }
         }
     }

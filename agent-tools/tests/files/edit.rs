@@ -82,6 +82,20 @@ async fn rule_4_2_edits_match_the_original_all_or_none() {
 }
 
 #[tokio::test]
+async fn rule_4_2_several_edits_keep_their_places_in_utf16() {
+    let place = Place::new();
+    let utf16 = |text: &str| {
+        [0xFFu8, 0xFE].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect::<Vec<u8>>()
+    };
+    place.put("f", utf16("😀a\r\n€b\r\nc"));
+    let edits = json!([{"old_text": "c", "new_text": "C"}, {"old_text": "a\n€", "new_text": "A\n€"}]);
+    place.call("edit", json!({"path": "f", "edits": edits})).await.unwrap();
+    assert_eq!(place.bytes("f"), utf16("😀A\r\n€b\r\nC"));
+    place.put("g", b"\xFF\xFEa\0\x00\xD8");
+    assert!(place.refusal("edit", one("g", "a", "b")).await.contains("not valid UTF-16"));
+}
+
+#[tokio::test]
 async fn rule_4_3_one_lenient_pass_changes_just_the_matched_bytes() {
     for (name, before, old, new, after) in [
         ("line endings", "x\r\na\r\nb\r\ny", "a\nb", "A\nb", "x\r\nA\r\nb\r\ny"),

@@ -97,7 +97,7 @@ async fn rule_4_1_random_exact_edits_do_what_a_byte_oracle_says() {
             }
             // Blanks before a line's end may match leniently where the oracle sees nothing.
             (None, Ok(output)) => {
-                assert!(crate::text(&output).contains("differ from old_text"), "case {case}: {edits:?}")
+                assert!(crate::text(&output).contains("differ from old_text"), "case {case}: {edits:?}");
             }
             (Some(_), Err(error)) => panic!("case {case}: {error}: {edits:?} on {file:?}"),
         }
