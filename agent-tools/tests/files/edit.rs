@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use agent_core::provider::scripted::{Reply, ScriptedProvider};
+use agent_core::{Agent, Session, ToolResult};
 use serde_json::{Value, json};
 
 use crate::{Place, details, names};
@@ -24,6 +26,9 @@ async fn rule_4_1_bytes_outside_of_the_match_never_change() {
         ("utf-16le", b"\xFF\xFEa\0\n\0b\0", "b", "\u{e9}", b"\xFF\xFEa\0\n\0\xE9\0"),
         ("utf-16be", b"\xFE\xFF\0a\xD8\x3D\xDE\0\0b", "b", "cd", b"\xFE\xFF\0a\xD8\x3D\xDE\0\0c\0d"),
         ("crlf kept for new lines", b"a\r\nb\r\n", "b", "b\nc", b"a\r\nb\r\nc\r\n"),
+        ("a crlf goes as a whole", b"a\r\nb\r\nc\r\n", "\nb", "", b"a\r\nc\r\n"),
+        ("a crlf stays as a whole", b"a\r\nb\r\n", "\nb", "\nx\ny", b"a\r\nx\r\ny\r\n"),
+        ("half a crlf in a mixed file", b"a\r\nb\nc\n", "\nb\n", "\nB\n", b"a\r\nB\nc\n"),
         ("mixed takes new lines as they are", b"a\r\nb\n", "a", "a\nx", b"a\nx\r\nb\n"),
     ] {
         let place = Place::new();
@@ -164,6 +169,9 @@ async fn rule_4_3_no_match_names_the_nearest_lines_and_what_differs() {
         let message = place.refusal("edit", one("f", old, "x")).await;
         assert!(message.contains(line) && message.contains(differs), "{message}");
     }
+    place.put("g", "a\nend");
+    let message = place.refusal("edit", one("g", "a\nend\n", "x\n")).await;
+    assert!(message.contains("last line has no newline"), "{message}");
     let message = place.refusal("edit", one("f", "qqqqqqqqqqqqq", "x")).await;
     assert_eq!(message, "old_text is not in the file.\nNothing was changed.");
 }
@@ -246,4 +254,28 @@ async fn rule_4_2_calls_on_one_file_never_interleave() {
         result.unwrap();
     }
     assert_eq!(String::from_utf8(place.bytes("f")).unwrap(), lines.concat().replace('<', "[").replace('>', "]"));
+}
+
+#[tokio::test]
+async fn rule_4_2_an_agent_edits_what_it_read_also_with_edits_as_a_json_string() {
+    let place = Place::new();
+    place.put("f", "one\ntwo\n");
+    let edits = json!([{"old_text": "two", "new_text": "2"}]).to_string();
+    let model = ScriptedProvider::new([
+        Reply::calling("read", json!({"path": "f", "limit": 10})),
+        Reply::calling("edit", json!({"path": "f", "edits": edits})),
+        Reply::text("Done."),
+    ]);
+    let agent = Agent::builder(model)
+        .model("scripted")
+        .working_dir(place.dir.path())
+        .tools(agent_tools::coding())
+        .build()
+        .unwrap();
+    let mut session = Session::in_memory();
+    agent.run(&mut session, "Make it 2.").await.unwrap();
+    let results: Vec<String> =
+        session.messages().iter().filter_map(|message| message.as_tool_result()).map(ToolResult::text).collect();
+    assert_eq!(results, ["one\ntwo", "Edited `f`: 1 replacement, first at line 2."]);
+    assert_eq!(place.bytes("f"), b"one\n2\n");
 }

@@ -117,6 +117,7 @@ const CRAMPED: &str = "TEST_WRITES_IN";
 
 #[cfg(unix)]
 #[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the child process is told through its environment")]
 async fn rule_4_write_without_room_leaves_the_old_bytes_whole() {
     if let Some(dir) = std::env::var_os(CRAMPED) {
         let place = Place { context: agent_core::ToolContext::new(&dir), dir: tempfile::tempdir().unwrap() };
