@@ -74,14 +74,11 @@ fn numbered(groups: &[Vec<DiffOp>], old: &[&[u8]], new: &[&[u8]]) -> String {
 }
 
 fn unified(shown: &str, created: bool, groups: &[Vec<DiffOp>], old: &[&[u8]], new: &[&[u8]]) -> Option<String> {
-    // A tab after the name lets names with blanks through.
-    let tab = if shown.contains(' ') { "\t" } else { "" };
-    let name = shown.trim_start_matches('/');
     if groups.is_empty() {
         return None;
     }
-    let mut text = if created { "--- /dev/null\n".to_owned() } else { format!("--- a/{name}{tab}\n") };
-    let _ = writeln!(text, "+++ b/{name}{tab}");
+    let mut text = if created { "--- /dev/null\n".to_owned() } else { format!("--- {}\n", header("a", shown)) };
+    let _ = writeln!(text, "+++ {}", header("b", shown));
     for group in groups {
         let (first, last) = (group.first()?, group.last()?);
         let before = first.old_range().start..last.old_range().end;
@@ -99,6 +96,16 @@ fn unified(shown: &str, created: bool, groups: &[Vec<DiffOp>], old: &[&[u8]], ne
         }
     }
     Some(text)
+}
+
+/// A file's name as a patch writes it.
+fn header(side: &str, shown: &str) -> String {
+    let name = format!("{side}/{}", shown.trim_start_matches('/'));
+    if name.contains(['"', '\\', '\n', '\t']) {
+        return format!("{name:?}");
+    }
+    // A tab after the name lets names with blanks through.
+    if name.contains(' ') { name + "\t" } else { name }
 }
 
 /// A range of lines as a patch writes it: an empty one is named by the line before it.

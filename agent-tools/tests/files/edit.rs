@@ -205,27 +205,30 @@ async fn rule_4_5_the_details_show_the_change() {
 
 #[tokio::test]
 async fn rule_4_5_the_patch_applies_to_the_original() {
-    if Command::new("patch").arg("--version").stdout(Stdio::null()).status().is_err() {
-        eprintln!("skipped: there is no `patch` program");
-        return;
-    }
-    for (before, old, new) in [
-        ("a\nb\nc\n", "b", "B\nBB"),
-        ("a\r\nb\r\nc", "c", "d\n"),
-        ("a\rb\rc\nd\r", "d\r", "e"),
-        ("a\n", "a\n", ""),
-        ("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nx"),
-    ] {
-        let place = Place::new();
-        place.put("with blank.txt", before);
-        let output = place.call("edit", one("with blank.txt", old, new)).await.unwrap();
-        let after = place.bytes("with blank.txt");
-        place.put("with blank.txt", before);
-        place.put("p", details(&output)["patch"].as_str().unwrap());
-        let mut patch = Command::new("patch");
-        patch.args(["--binary", "-s", "-p1", "-i", "p"]).current_dir(place.dir.path());
-        assert!(patch.status().unwrap().success(), "{before:?}");
-        assert_eq!(fs::read(place.path("with blank.txt")).unwrap_or_default(), after, "{before:?}");
+    for program in [&["patch", "--binary", "-s", "-p1", "-i", "p"][..], &["git", "apply", "p"]] {
+        if Command::new(program[0]).arg("--version").stdout(Stdio::null()).status().is_err() {
+            eprintln!("skipped: there is no `{}`", program[0]);
+            continue;
+        }
+        for (name, before, old, new) in [
+            ("f", "a\nb\nc\n", "b", "B\nBB"),
+            ("with blank.txt", "a\r\nb\r\nc", "c", "d\n"),
+            ("grün", "a\rb\rc\nd\r", "d\r", "e"),
+            ("a \"quoted\" name", "a\n", "a\n", ""),
+            ("g", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nx"),
+        ] {
+            let place = Place::new();
+            place.put(name, before);
+            let output = place.call("edit", one(name, old, new)).await.unwrap();
+            let after = place.bytes(name);
+            place.put(name, before);
+            place.put("p", details(&output)["patch"].as_str().unwrap());
+            let mut command = Command::new(program[0]);
+            let applied = command.args(&program[1..]).current_dir(place.dir.path()).output().unwrap();
+            assert!(applied.status.success(), "{program:?} on {before:?}: {applied:?}");
+            // `patch` takes away a file that becomes empty.
+            assert_eq!(fs::read(place.path(name)).unwrap_or_default(), after, "{program:?} on {before:?}");
+        }
     }
 }
 
