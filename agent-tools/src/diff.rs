@@ -18,7 +18,7 @@ const MAX_DIFF: usize = 256 * 1024;
 
 /// The details of a change: `diff`, `patch` and `first_changed_line`.
 ///
-/// `patch` is `null` where no text can say it: bytes that are not UTF-8, or more than 256 KiB of it.
+/// `patch` is `null` where no text can say it: bytes that are not UTF-8, more than 256 KiB of it, or nothing to say.
 pub(crate) fn details(shown: &str, old: Option<&[u8]>, new: &[u8]) -> Value {
     let before = lines(old.unwrap_or_default());
     let after = lines(new);
@@ -31,7 +31,7 @@ pub(crate) fn details(shown: &str, old: Option<&[u8]>, new: &[u8]) -> Value {
     json!({
         "path": shown,
         "diff": diff,
-        "patch": patch.filter(|patch| patch.len() <= MAX_DIFF),
+        "patch": patch,
         "first_changed_line": first,
     })
 }
@@ -74,11 +74,11 @@ fn numbered(groups: &[Vec<DiffOp>], old: &[&[u8]], new: &[&[u8]]) -> String {
 }
 
 fn unified(shown: &str, created: bool, groups: &[Vec<DiffOp>], old: &[&[u8]], new: &[&[u8]]) -> Option<String> {
-    // A tab after the name lets names with blanks through.
-    let tab = if shown.contains(' ') { "\t" } else { "" };
-    let name = shown.trim_start_matches('/');
-    let mut text = if created { "--- /dev/null\n".to_owned() } else { format!("--- a/{name}{tab}\n") };
-    let _ = writeln!(text, "+++ b/{name}{tab}");
+    if groups.is_empty() {
+        return None;
+    }
+    let mut text = if created { "--- /dev/null\n".to_owned() } else { format!("--- {}\n", header("a", shown)) };
+    let _ = writeln!(text, "+++ {}", header("b", shown));
     for group in groups {
         let (first, last) = (group.first()?, group.last()?);
         let before = first.old_range().start..last.old_range().end;
@@ -90,9 +90,22 @@ fn unified(shown: &str, created: bool, groups: &[Vec<DiffOp>], old: &[&[u8]], ne
             if !line.ends_with(b"\n") {
                 text.push_str("\n\\ No newline at end of file\n");
             }
+            if text.len() > MAX_DIFF {
+                return None;
+            }
         }
     }
     Some(text)
+}
+
+/// A file's name as a patch writes it.
+fn header(side: &str, shown: &str) -> String {
+    let name = format!("{side}/{}", shown.trim_start_matches('/'));
+    if name.contains(['"', '\\', '\n', '\t']) {
+        return format!("{name:?}");
+    }
+    // A tab after the name lets names with blanks through.
+    if name.contains(' ') { name + "\t" } else { name }
 }
 
 /// A range of lines as a patch writes it: an empty one is named by the line before it.

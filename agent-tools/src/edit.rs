@@ -18,11 +18,8 @@ use self::plan::Plan;
 use crate::diff;
 use crate::ledger::{Ledger, Stamp};
 use crate::path::{self, PathLocks, Target};
-use crate::replace::replace;
+use crate::replace::{MAX_CHANGED, replace};
 use crate::truncate::count;
-
-/// The largest file that is edited, in bytes.
-const MAX_FILE: u64 = 64 * 1024 * 1024;
 
 /// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +42,7 @@ pub fn edit(
     /// The file, relative to the working directory or absolute.
     path: &str,
     /// The replacements.
-    edits: Vec<Edit>,
+    edits: &[Edit],
     cx: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     if edits.is_empty() {
@@ -57,10 +54,10 @@ pub fn edit(
     let shown = &target.shown;
     let old = bytes_of(&target)?;
     let ledger = cx.session_state::<Ledger>();
-    ledger.check(&target)?;
+    ledger.check(&target, &old)?;
 
     let body = Body::of(&old).map_err(|why| ToolError::failed(format!("`{shown}` cannot be edited: {why}")))?;
-    let mut plan = plan::plan(&body.bytes, &edits)?;
+    let mut plan = plan::plan(&body.bytes, edits)?;
     if !body.is_unicode() && edits.iter().any(|edit| !edit.new_text.is_ascii()) {
         plan.notes.push("the file is not UTF-8, but new_text went into it as UTF-8".to_owned());
     }
@@ -70,7 +67,7 @@ pub fn edit(
     }
     replace(&target.real, Some(&old), &new)
         .map_err(|error| ToolError::failed(format!("cannot write `{shown}`, which is as it was: {error}")))?;
-    ledger.record(&target.real, Stamp::of(&target.real)?);
+    ledger.record(&target.real, Stamp::left(&target.real, &new)?);
     Ok(ToolOutput::text(summary(shown, &body, &plan)).details(diff::details(shown, Some(&old), &new)))
 }
 
@@ -81,7 +78,7 @@ fn bytes_of(target: &Target) -> Result<Vec<u8>, ToolError> {
         Err(error) => return Err(ToolError::failed(format!("cannot edit `{shown}`: {error}"))),
         Ok(meta) if meta.is_dir() => return Err(ToolError::retry(format!("`{shown}` is a directory"))),
         Ok(meta) if !meta.is_file() => return Err(ToolError::retry(format!("`{shown}` is no regular file"))),
-        Ok(meta) if meta.len() > MAX_FILE => {
+        Ok(meta) if meta.len() > MAX_CHANGED => {
             return Err(ToolError::failed(format!(
                 "`{shown}` is larger than 64 MiB; change it with a program instead"
             )));
@@ -94,8 +91,8 @@ fn bytes_of(target: &Target) -> Result<Vec<u8>, ToolError> {
 fn apply(body: &Body, plan: &Plan, old: &[u8]) -> Vec<u8> {
     let mut new = Vec::with_capacity(old.len());
     let mut done = 0;
-    for change in &plan.changes {
-        let range = body.on_disk(&change.range);
+    let ranges = body.on_disk(plan.changes.iter().map(|change| &change.range));
+    for (change, range) in plan.changes.iter().zip(ranges) {
         new.extend_from_slice(&old[done..range.start]);
         new.extend(body.encode(&change.text));
         done = range.end;

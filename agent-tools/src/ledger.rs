@@ -31,6 +31,14 @@ impl Stamp {
         Ok(Self { len: meta.len(), modified: meta.modified().ok(), content })
     }
 
+    /// The state of a file that was read as, or given, these bytes: should another process write between then and now,
+    /// its bytes are not taken for these.
+    pub(crate) fn left(path: &Path, bytes: &[u8]) -> io::Result<Self> {
+        let len = bytes.len() as u64;
+        let content = if len <= MOST_HASHED { Some(hash(bytes)?) } else { None };
+        Ok(Self { len, modified: fs::metadata(path)?.modified().ok(), content })
+    }
+
     /// Whether both are the same state; where content is known, a mere change of time is none.
     fn same(&self, other: &Self) -> bool {
         match (self.content, other.content) {
@@ -40,12 +48,12 @@ impl Stamp {
     }
 }
 
-fn hash(file: File) -> io::Result<u64> {
+fn hash(bytes: impl Read) -> io::Result<u64> {
     let mut hasher = DefaultHasher::new();
-    let mut file = file.take(MOST_HASHED + 1);
+    let mut bytes = bytes.take(MOST_HASHED + 1);
     let mut buffer = vec![0; 64 * 1024];
     loop {
-        match file.read(&mut buffer)? {
+        match bytes.read(&mut buffer)? {
             0 => return Ok(hasher.finish()),
             read => hasher.write(&buffer[..read]),
         }
@@ -69,11 +77,11 @@ impl Ledger {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains_key(path)
     }
 
-    /// Refuses when the file is no longer as the session last saw it. A file it never saw passes.
-    pub(crate) fn check(&self, target: &Target) -> Result<(), ToolError> {
+    /// Refuses when the file, which now holds `bytes`, is no longer as the session last saw it. One it never saw passes.
+    pub(crate) fn check(&self, target: &Target, bytes: &[u8]) -> Result<(), ToolError> {
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&target.real).cloned();
         let Some(seen) = seen else { return Ok(()) };
-        if seen.same(&Stamp::of(&target.real)?) {
+        if seen.same(&Stamp::left(&target.real, bytes)?) {
             return Ok(());
         }
         Err(ToolError::retry(format!(

@@ -117,7 +117,7 @@ pub(crate) fn missing(target: &Target) -> ToolError {
         .take(MOST_ENTRIES)
         .filter_map(|entry| {
             let name = entry.file_name().to_string_lossy().into_owned();
-            let ratio = TextDiff::from_chars(&wanted, &name.to_lowercase()).ratio();
+            let ratio = TextDiff::from_chars(&wanted, name.to_lowercase()).ratio();
             (ratio >= LEAST_RATIO).then_some((ratio, name))
         })
         .collect();

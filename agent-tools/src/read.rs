@@ -67,7 +67,7 @@ pub fn read(
     } else {
         let window =
             Window { first: offset.unwrap_or(1).max(1), limit: limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES) };
-        text(file, &target, &sample, meta.len(), window)?
+        text(cx, file, &target, &sample, window)?
     };
     cx.session_state::<Ledger>().record(&target.real, stamp);
     Ok(output)
@@ -118,13 +118,22 @@ struct View {
     total: Option<usize>,
 }
 
-fn text(mut file: File, target: &Target, sample: &[u8], len: u64, window: Window) -> Result<ToolOutput, ToolError> {
+fn text(
+    cx: &ToolContext,
+    mut file: File,
+    target: &Target,
+    sample: &[u8],
+    window: Window,
+) -> Result<ToolOutput, ToolError> {
     let (encoding, mark) = Encoding::for_bom(sample).unwrap_or((UTF_8, 0));
+    let len = file.metadata()?.len();
     file.seek(SeekFrom::Start(mark as u64))?;
+    let cancellation = cx.cancellation().clone();
     let view = if encoding == UTF_8 {
-        view(&mut Lines::new(file), window, len)?
+        view(&mut Lines::new(file, cancellation), window, len)?
     } else {
-        view(&mut Lines::new(Transcoded::new(file, encoding.new_decoder_without_bom_handling())), window, len)?
+        let text = Transcoded::new(file, encoding.new_decoder_without_bom_handling());
+        view(&mut Lines::new(text, cancellation), window, len)?
     };
     let shown = &target.shown;
     if view.shown == 0 {

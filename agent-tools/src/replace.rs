@@ -6,6 +6,9 @@ use std::path::Path;
 
 use tempfile::Builder;
 
+/// The largest file whose content is changed, in bytes; it is held in memory to be compared and, if need be, put back.
+pub(crate) const MAX_CHANGED: u64 = 64 * 1024 * 1024;
+
 /// Gives the file at `path` new content; makes it, and the directories above it, when it is not there.
 ///
 /// `path` has no symbolic link in it. The bytes go to a temporary file beside it which then takes the name, so a

@@ -9,13 +9,13 @@ use agent_core::{ToolContext, ToolError, ToolOutput, tool};
 use crate::diff;
 use crate::ledger::{Ledger, Stamp};
 use crate::path::{self, PathLocks, Target};
-use crate::replace::replace;
+use crate::replace::{MAX_CHANGED, replace};
 use crate::truncate::count;
 
 /// Writes a file: creates it, and the directories above it, or replaces all of its content.
 ///
 /// For a change to part of a file use `edit`. A file that has changed on disk since you last read it is not
-/// overwritten: read it again first.
+/// overwritten: read it again first. One you have never read is overwritten, and the result says so.
 #[tool(destructive)]
 pub fn write(
     /// The file, relative to the working directory or absolute.
@@ -30,13 +30,13 @@ pub fn write(
     let ledger = cx.session_state::<Ledger>();
     let old = existing(&target)?;
     let known = ledger.knows(&target.real);
-    if old.is_some() {
-        ledger.check(&target)?;
+    if let Some(old) = &old {
+        ledger.check(&target, old)?;
     }
     let shown = &target.shown;
     replace(&target.real, old.as_deref(), content.as_bytes())
         .map_err(|error| ToolError::failed(format!("cannot write `{shown}`, which is as it was: {error}")))?;
-    ledger.record(&target.real, Stamp::of(&target.real)?);
+    ledger.record(&target.real, Stamp::left(&target.real, content.as_bytes())?);
 
     let size = size(content.as_bytes());
     let text = match &old {
@@ -56,6 +56,9 @@ fn existing(target: &Target) -> Result<Option<Vec<u8>>, ToolError> {
     match fs::metadata(&target.real) {
         Ok(meta) if meta.is_dir() => Err(ToolError::retry(format!("`{shown}` is a directory; name a file in it"))),
         Ok(meta) if !meta.is_file() => Err(ToolError::retry(format!("`{shown}` is no regular file"))),
+        Ok(meta) if meta.len() > MAX_CHANGED => Err(ToolError::failed(format!(
+            "`{shown}` is there and larger than 64 MiB; remove or rename it first if it is not needed"
+        ))),
         Ok(_) => fs::read(&target.real)
             .map(Some)
             .map_err(|error| ToolError::failed(format!("cannot read `{shown}` before writing it: {error}"))),

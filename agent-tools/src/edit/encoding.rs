@@ -4,6 +4,9 @@ use std::ops::Range;
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
 
+/// The length of a UTF-16 byte order mark.
+const UTF_16_MARK: usize = 2;
+
 /// The text of a file without its byte order mark, and how it is stored.
 #[derive(Debug)]
 pub(super) struct Body {
@@ -42,13 +45,23 @@ impl Body {
         std::str::from_utf8(&self.bytes).is_ok()
     }
 
-    /// The range on disk of a range of the text.
-    pub(super) fn on_disk(&self, range: &Range<usize>) -> Range<usize> {
-        let place = |at: usize| match self.stored {
-            Stored::Plain(mark) => mark + at,
-            Stored::Utf16 { .. } => 2 + 2 * String::from_utf8_lossy(&self.bytes[..at]).encode_utf16().count(),
+    /// The ranges on disk of ranges of the text, which are in order and apart.
+    pub(super) fn on_disk<'a>(&self, ranges: impl Iterator<Item = &'a Range<usize>>) -> Vec<Range<usize>> {
+        let mut text = 0;
+        let mut disk = match self.stored {
+            Stored::Plain(mark) => mark,
+            Stored::Utf16 { .. } => UTF_16_MARK,
         };
-        place(range.start)..place(range.end)
+        let mut forward = |to: usize| {
+            let passed = &self.bytes[text..to];
+            disk += match self.stored {
+                Stored::Plain(_) => passed.len(),
+                Stored::Utf16 { .. } => 2 * String::from_utf8_lossy(passed).encode_utf16().count(),
+            };
+            text = to;
+            disk
+        };
+        ranges.map(|range| forward(range.start)..forward(range.end)).collect()
     }
 
     /// New text as it is stored in this file.

@@ -16,6 +16,10 @@ const LEAST: usize = 50;
 
 /// A few lines about the places in `body` that come nearest to `old_text`; empty when none is near.
 pub(super) fn describe(body: &[u8], old_text: &str) -> String {
+    let unended = old_text.strip_suffix('\n').filter(|_| !body.ends_with(b"\n"));
+    if unended.is_some_and(|text| body.ends_with(text.as_bytes())) {
+        return "The file's last line has no newline: leave the one at the end of old_text out.".to_owned();
+    }
     let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').take(MOST_LINES).collect();
     let wanted: Vec<&str> = old_text.lines().collect();
     // The longest line says most about where the text is meant to be.
@@ -36,7 +40,10 @@ pub(super) fn describe(body: &[u8], old_text: &str) -> String {
     let Some((_, best)) = near.first().copied() else { return String::new() };
 
     let mut text = String::from("The nearest lines are:\n");
-    for (_, at) in &near {
+    for (place, (_, at)) in near.iter().enumerate() {
+        if place > 0 && wanted.len() > 1 {
+            text.push_str("   ...\n");
+        }
         let first = at.saturating_sub(offset);
         for (number, line) in lines.iter().enumerate().skip(first).take(wanted.len().min(MOST_SHOWN)) {
             let line = String::from_utf8_lossy(line);

@@ -74,12 +74,18 @@ pub(super) fn plan(body: &[u8], edits: &[Edit]) -> Result<Plan, ToolError> {
 
 impl Plan {
     fn add_exact(&mut self, body: &[u8], number: usize, start: usize, edit: &Edit) {
-        let range = start..start + edit.old_text.len();
-        let mut text = edit.new_text.clone();
-        // A text within one line says nothing of line endings, and the model does not see them.
-        if !edit.old_text.contains('\n') && text.contains('\n') && !text.contains('\r') && is_crlf(body) {
-            text = text.replace('\n', "\r\n");
+        let (old, new) = (&edit.old_text, &edit.new_text);
+        let mut range = start..start + old.len();
+        let mut text = new.clone();
+        // To the model a CRLF is one `\n`: a match may not take one half of it and leave the other.
+        let splits = old.starts_with('\n') && body[..start].ends_with(b"\r");
+        let within_line = !old[usize::from(splits)..].contains('\n');
+        if within_line && new.contains('\n') && !new.contains('\r') && is_crlf(body) {
+            text = new.replace('\n', "\r\n");
+            range.start -= usize::from(splits);
             self.notes.push("new lines end in CRLF as all others of the file".to_owned());
+        } else if splits && !new.starts_with('\n') {
+            range.start -= 1;
         }
         self.changes.push(Change { edit: number, range, text });
     }

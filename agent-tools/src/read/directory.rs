@@ -1,6 +1,7 @@
 //! A directory, for a model that asked to read one.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
@@ -29,7 +30,8 @@ pub(super) fn list(path: &Path, shown: &str) -> Result<ToolOutput, ToolError> {
         listed += 1;
     }
     if listed < names.len() {
-        text.push_str(&format!("[{} more are not listed]", names.len() - listed));
+        // Writing to a string does not fail.
+        let _ = write!(text, "[{} more are not listed]", names.len() - listed);
     }
     Ok(ToolOutput::text(text.trim_end()).details(json!({"path": shown, "names": names.len()})))
 }

@@ -2,12 +2,14 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
+use agent_core::CancellationToken;
 use encoding_rs::{CoderResult, Decoder};
 
 /// Lines of any length from bytes.
 #[derive(Debug)]
 pub(super) struct Lines<R> {
     source: BufReader<R>,
+    cancellation: CancellationToken,
 }
 
 /// What one line is, with as much of it as was asked for.
@@ -20,14 +22,18 @@ pub(super) struct Line {
 }
 
 impl<R: Read> Lines<R> {
-    pub(super) fn new(source: R) -> Self {
-        Self { source: BufReader::with_capacity(64 * 1024, source) }
+    /// Reading fails once `cancellation` says so: skipping to a far line of a huge file takes its time.
+    pub(super) fn new(source: R, cancellation: CancellationToken) -> Self {
+        Self { source: BufReader::with_capacity(64 * 1024, source), cancellation }
     }
 
     /// The next line, of which at most `keep` bytes are kept; `None` at the end.
     pub(super) fn next(&mut self, keep: usize) -> io::Result<Option<Line>> {
         let mut line = Line::default();
         loop {
+            if self.cancellation.is_cancelled() {
+                return Err(io::Error::other("cancelled"));
+            }
             let buffer = self.source.fill_buf()?;
             if buffer.is_empty() {
                 return Ok((line.len > 0).then_some(line));
@@ -66,10 +72,10 @@ impl<R: Read> Transcoded<R> {
     }
 
     fn refill(&mut self) -> io::Result<()> {
-        let mut buffer = [0; 16 * 1024];
+        let mut buffer = vec![0; 16 * 1024];
         let read = self.source.read(&mut buffer)?;
         self.raw.extend_from_slice(&buffer[..read]);
-        let mut text = [0; 64 * 1024];
+        let mut text = vec![0; 64 * 1024];
         let (result, used, written, _) = self.decoder.decode_to_utf8(&self.raw, &mut text, read == 0);
         self.ready.extend_from_slice(&text[..written]);
         self.raw.drain(..used);

@@ -3,6 +3,8 @@
 use std::fs;
 use std::process::{Command, Stdio};
 
+use agent_core::provider::scripted::{Reply, ScriptedProvider};
+use agent_core::{Agent, Session, ToolResult};
 use serde_json::{Value, json};
 
 use crate::{Place, details, names};
@@ -24,6 +26,9 @@ async fn rule_4_1_bytes_outside_of_the_match_never_change() {
         ("utf-16le", b"\xFF\xFEa\0\n\0b\0", "b", "\u{e9}", b"\xFF\xFEa\0\n\0\xE9\0"),
         ("utf-16be", b"\xFE\xFF\0a\xD8\x3D\xDE\0\0b", "b", "cd", b"\xFE\xFF\0a\xD8\x3D\xDE\0\0c\0d"),
         ("crlf kept for new lines", b"a\r\nb\r\n", "b", "b\nc", b"a\r\nb\r\nc\r\n"),
+        ("a crlf goes as a whole", b"a\r\nb\r\nc\r\n", "\nb", "", b"a\r\nc\r\n"),
+        ("a crlf stays as a whole", b"a\r\nb\r\n", "\nb", "\nx\ny", b"a\r\nx\r\ny\r\n"),
+        ("half a crlf in a mixed file", b"a\r\nb\nc\n", "\nb\n", "\nB\n", b"a\r\nB\nc\n"),
         ("mixed takes new lines as they are", b"a\r\nb\n", "a", "a\nx", b"a\nx\r\nb\n"),
     ] {
         let place = Place::new();
@@ -79,6 +84,20 @@ async fn rule_4_2_edits_match_the_original_all_or_none() {
         assert_eq!(place.bytes("f"), b"b\na\nc\n");
         assert_eq!(fs::metadata(place.path("f")).unwrap().modified().unwrap(), touched);
     }
+}
+
+#[tokio::test]
+async fn rule_4_2_several_edits_keep_their_places_in_utf16() {
+    let place = Place::new();
+    let utf16 = |text: &str| {
+        [0xFFu8, 0xFE].into_iter().chain(text.encode_utf16().flat_map(u16::to_le_bytes)).collect::<Vec<u8>>()
+    };
+    place.put("f", utf16("😀a\r\n€b\r\nc"));
+    let edits = json!([{"old_text": "c", "new_text": "C"}, {"old_text": "a\n€", "new_text": "A\n€"}]);
+    place.call("edit", json!({"path": "f", "edits": edits})).await.unwrap();
+    assert_eq!(place.bytes("f"), utf16("😀A\r\n€b\r\nC"));
+    place.put("g", b"\xFF\xFEa\0\x00\xD8");
+    assert!(place.refusal("edit", one("g", "a", "b")).await.contains("not valid UTF-16"));
 }
 
 #[tokio::test]
@@ -150,6 +169,9 @@ async fn rule_4_3_no_match_names_the_nearest_lines_and_what_differs() {
         let message = place.refusal("edit", one("f", old, "x")).await;
         assert!(message.contains(line) && message.contains(differs), "{message}");
     }
+    place.put("g", "a\nend");
+    let message = place.refusal("edit", one("g", "a\nend\n", "x\n")).await;
+    assert!(message.contains("last line has no newline"), "{message}");
     let message = place.refusal("edit", one("f", "qqqqqqqqqqqqq", "x")).await;
     assert_eq!(message, "old_text is not in the file.\nNothing was changed.");
 }
@@ -183,27 +205,30 @@ async fn rule_4_5_the_details_show_the_change() {
 
 #[tokio::test]
 async fn rule_4_5_the_patch_applies_to_the_original() {
-    if Command::new("patch").arg("--version").stdout(Stdio::null()).status().is_err() {
-        eprintln!("skipped: there is no `patch` program");
-        return;
-    }
-    for (before, old, new) in [
-        ("a\nb\nc\n", "b", "B\nBB"),
-        ("a\r\nb\r\nc", "c", "d\n"),
-        ("a\rb\rc\nd\r", "d\r", "e"),
-        ("a\n", "a\n", ""),
-        ("1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nx"),
-    ] {
-        let place = Place::new();
-        place.put("with blank.txt", before);
-        let output = place.call("edit", one("with blank.txt", old, new)).await.unwrap();
-        let after = place.bytes("with blank.txt");
-        place.put("with blank.txt", before);
-        place.put("p", details(&output)["patch"].as_str().unwrap());
-        let mut patch = Command::new("patch");
-        patch.args(["--binary", "-s", "-p1", "-i", "p"]).current_dir(place.dir.path());
-        assert!(patch.status().unwrap().success(), "{before:?}");
-        assert_eq!(fs::read(place.path("with blank.txt")).unwrap_or_default(), after, "{before:?}");
+    for program in [&["patch", "--binary", "-s", "-p1", "-i", "p"][..], &["git", "apply", "p"]] {
+        if Command::new(program[0]).arg("--version").stdout(Stdio::null()).status().is_err() {
+            eprintln!("skipped: there is no `{}`", program[0]);
+            continue;
+        }
+        for (name, before, old, new) in [
+            ("f", "a\nb\nc\n", "b", "B\nBB"),
+            ("with blank.txt", "a\r\nb\r\nc", "c", "d\n"),
+            ("grün", "a\rb\rc\nd\r", "d\r", "e"),
+            ("a \"quoted\" name", "a\n", "a\n", ""),
+            ("g", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nx"),
+        ] {
+            let place = Place::new();
+            place.put(name, before);
+            let output = place.call("edit", one(name, old, new)).await.unwrap();
+            let after = place.bytes(name);
+            place.put(name, before);
+            place.put("p", details(&output)["patch"].as_str().unwrap());
+            let mut command = Command::new(program[0]);
+            let applied = command.args(&program[1..]).current_dir(place.dir.path()).output().unwrap();
+            assert!(applied.status.success(), "{program:?} on {before:?}: {applied:?}");
+            // `patch` takes away a file that becomes empty.
+            assert_eq!(fs::read(place.path(name)).unwrap_or_default(), after, "{program:?} on {before:?}");
+        }
     }
 }
 
@@ -232,4 +257,28 @@ async fn rule_4_2_calls_on_one_file_never_interleave() {
         result.unwrap();
     }
     assert_eq!(String::from_utf8(place.bytes("f")).unwrap(), lines.concat().replace('<', "[").replace('>', "]"));
+}
+
+#[tokio::test]
+async fn rule_4_2_an_agent_edits_what_it_read_also_with_edits_as_a_json_string() {
+    let place = Place::new();
+    place.put("f", "one\ntwo\n");
+    let edits = json!([{"old_text": "two", "new_text": "2"}]).to_string();
+    let model = ScriptedProvider::new([
+        Reply::calling("read", json!({"path": "f", "limit": 10})),
+        Reply::calling("edit", json!({"path": "f", "edits": edits})),
+        Reply::text("Done."),
+    ]);
+    let agent = Agent::builder(model)
+        .model("scripted")
+        .working_dir(place.dir.path())
+        .tools(agent_tools::coding())
+        .build()
+        .unwrap();
+    let mut session = Session::in_memory();
+    agent.run(&mut session, "Make it 2.").await.unwrap();
+    let results: Vec<String> =
+        session.messages().iter().filter_map(|message| message.as_tool_result()).map(ToolResult::text).collect();
+    assert_eq!(results, ["one\ntwo", "Edited `f`: 1 replacement, first at line 2."]);
+    assert_eq!(place.bytes("f"), b"one\n2\n");
 }

@@ -97,10 +97,57 @@ async fn rule_4_1_random_exact_edits_do_what_a_byte_oracle_says() {
             }
             // Blanks before a line's end may match leniently where the oracle sees nothing.
             (None, Ok(output)) => {
-                assert!(crate::text(&output).contains("differ from old_text"), "case {case}: {edits:?}")
+                assert!(crate::text(&output).contains("differ from old_text"), "case {case}: {edits:?}");
             }
             (Some(_), Err(error)) => panic!("case {case}: {error}: {edits:?} on {file:?}"),
         }
     }
     assert!(done > 300 && refused > 300, "the cases are lopsided: {done} done, {refused} refused");
+}
+
+/// One line of a file: what the model sees of it, and what it does not.
+struct RandomLine {
+    text: String,
+    blanks: &'static str,
+    ending: &'static str,
+}
+
+#[tokio::test]
+async fn rule_4_3_random_lenient_edits_change_one_line_and_no_other_byte() {
+    let mut rng = Rng::with_seed(0x1E_41E7);
+    let place = Place::new();
+    let mut lenient = 0;
+    for case in 0..1_000 {
+        let mut lines: Vec<RandomLine> = (0..rng.usize(1..12))
+            .map(|number| RandomLine {
+                text: format!("{}<{number}> \"x\"", ["", "  ", "\t"][rng.usize(..3)]),
+                blanks: ["", "", " ", "\t "][rng.usize(..4)],
+                ending: ["\n", "\r\n", "\r\n", "\r"][rng.usize(..4)],
+            })
+            .collect();
+        let file = |lines: &[RandomLine]| -> String {
+            lines.iter().flat_map(|line| [&line.text, line.blanks, line.ending]).collect()
+        };
+        let first = rng.usize(..lines.len());
+        let last = rng.usize(first..lines.len());
+        let changed = rng.usize(first..=last);
+        let seen = |lines: &[RandomLine]| -> String {
+            lines[first..=last].iter().map(|line| line.text.as_str()).collect::<Vec<_>>().join("\n")
+        };
+        let (before, old_text) = (file(&lines), seen(&lines));
+        lines[changed].text = "changed".to_owned();
+        if changed < last {
+            // Blanks before a matched line ending are part of the match.
+            lines[changed].blanks = "";
+        }
+        let (expected, new_text) = (file(&lines), seen(&lines));
+
+        let name = format!("f{case}");
+        place.put(&name, &before);
+        let edits = json!([{"old_text": old_text, "new_text": new_text}]);
+        let said = place.text("edit", json!({"path": name, "edits": edits})).await;
+        assert_eq!(String::from_utf8_lossy(&place.bytes(&name)), expected, "case {case}: {old_text:?} in {before:?}");
+        lenient += usize::from(said.contains("differ from old_text"));
+    }
+    assert!(lenient > 300, "only {lenient} cases were lenient");
 }

@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::{Place, details, text};
 
 fn numbers(range: std::ops::RangeInclusive<usize>) -> String {
-    range.map(|number| format!("{number}\n")).collect()
+    range.fold(String::new(), |text, number| text + &number.to_string() + "\n")
 }
 
 #[tokio::test]
@@ -171,4 +171,14 @@ async fn rule_4_shared_nothing_leaves_the_root() {
     let message = place.refusal("write", json!({"path": "dangling", "content": "x"})).await;
     assert!(message.contains("leads outside"), "{message}");
     assert!(!outside.path().join("new").exists());
+}
+
+#[tokio::test]
+async fn rule_4_read_stops_when_cancelled() {
+    let mut place = Place::new();
+    place.put("f", "x\n");
+    let cancellation = agent_core::CancellationToken::new();
+    cancellation.cancel();
+    place.context = place.context.with_cancellation(cancellation);
+    assert!(place.refusal("read", json!({"path": "f"})).await.contains("cancelled"));
 }

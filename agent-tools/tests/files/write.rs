@@ -101,3 +101,47 @@ async fn rule_4_write_refuses_a_device() {
     let message = place.refusal("write", json!({"path": "/dev/full", "content": "y"})).await;
     assert!(message.contains("is no regular file"), "{message}");
 }
+
+#[tokio::test]
+async fn rule_4_write_of_the_same_content_has_no_patch() {
+    let place = Place::new();
+    place.put("f", "x\n");
+    let output = place.call("write", json!({"path": "f", "content": "x\n"})).await.unwrap();
+    assert!(crate::text(&output).starts_with("`f` already had this content"));
+    assert_eq!(details(&output)["patch"], json!(null));
+    assert_eq!(details(&output)["first_changed_line"], json!(null));
+}
+
+/// Tells the test below that it is to write, with only so much room for any file.
+const CRAMPED: &str = "TEST_WRITES_IN";
+
+#[cfg(unix)]
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "the child process is told through its environment")]
+async fn rule_4_write_without_room_leaves_the_old_bytes_whole() {
+    if let Some(dir) = std::env::var_os(CRAMPED) {
+        let place = Place { context: agent_core::ToolContext::new(&dir), dir: tempfile::tempdir().unwrap() };
+        for path in ["single", "linked", "new/f"] {
+            let message = place.refusal("write", json!({"path": path, "content": "y".repeat(100_000)})).await;
+            assert!(message.contains("cannot write") && message.contains("as it was"), "{message}");
+        }
+        return;
+    }
+    let place = Place::new();
+    place.put("single", "old one");
+    place.put("linked", "old two".repeat(100));
+    fs::hard_link(place.path("linked"), place.path("hard")).unwrap();
+    // A limit on the size of files stands in for a full disk: a write stops in the middle, with an error.
+    let child = std::process::Command::new("bash")
+        .args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" --exact \"$1\" --test-threads 1"])
+        .arg(std::env::current_exe().unwrap())
+        .arg("write::rule_4_write_without_room_leaves_the_old_bytes_whole")
+        .env(CRAMPED, place.dir.path())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(child.status.success() && said.contains("1 passed"), "{said}");
+    assert_eq!(place.bytes("single"), b"old one");
+    assert_eq!(place.bytes("linked"), "old two".repeat(100).as_bytes());
+    assert_eq!(names(place.dir.path()), ["hard", "linked", "single"]);
+}
