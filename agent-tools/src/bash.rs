@@ -53,8 +53,8 @@ impl Default for BashSettings {
         Self {
             environment: None,
             allow: Vec::new(),
-            default_timeout: Duration::from_secs(120),
-            max_timeout: Duration::from_secs(600),
+            default_timeout: Duration::from_mins(2),
+            max_timeout: Duration::from_mins(10),
             grace: Duration::from_millis(250),
             max_output_file: 100_000_000,
         }
@@ -189,11 +189,7 @@ async fn drain(running: &mut Running, collector: &mut Collector, buffer: &mut [u
 }
 
 /// Ends all processes, and reads what they still say.
-async fn stop(
-    running: &mut Running,
-    collector: &mut Collector,
-    buffer: &mut [u8],
-) -> io::Result<Option<ExitStatus>> {
+async fn stop(running: &mut Running, collector: &mut Collector, buffer: &mut [u8]) -> io::Result<Option<ExitStatus>> {
     let mut open = true;
     let stopping = running.tree.stop();
     tokio::pin!(stopping);

@@ -77,6 +77,7 @@ pub(crate) enum Report {
 }
 
 impl Report {
+    #[cfg(target_os = "linux")]
     pub(crate) fn to_line(&self) -> String {
         use std::os::unix::process::ExitStatusExt as _;
         match self {

@@ -1,10 +1,168 @@
 //! The `bash` tool below a supervisor: a program of its own, as the hook belongs at the start of a `main`.
+#![expect(clippy::expect_used, clippy::print_stdout, clippy::unwrap_used, reason = "a test without the usual harness")]
 
 use std::process::ExitCode;
+
+#[cfg(target_os = "linux")]
+#[path = "bash/cases.rs"]
+mod cases;
 
 fn main() -> ExitCode {
     if let Some(code) = agent_tools::run_supervisor_if_asked() {
         return code;
     }
+    #[cfg(target_os = "linux")]
+    linux::main();
     ExitCode::SUCCESS
+}
+
+#[cfg(target_os = "linux")]
+mod linux {
+    use std::fs;
+    use std::io::{BufRead as _, BufReader, Write as _};
+    use std::path::Path;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    use agent_core::ToolContext;
+    use agent_tools::bash::bash;
+
+    use super::cases::{ALL, details, eventually, here, is_running, run, text};
+
+    /// As the first argument: be an agent that runs the second one as a command, tells its output and waits.
+    const AGENT: &str = "--be-an-agent";
+
+    pub(super) fn main() {
+        let arguments: Vec<String> = std::env::args().skip(1).collect();
+        if let [flag, command] = &arguments[..]
+            && flag == AGENT
+        {
+            return block_on(be_an_agent(command));
+        }
+        // A name as argument chooses cases, as with the usual harness; its options mean nothing here.
+        let wanted = arguments.iter().find(|argument| !argument.starts_with('-')).cloned().unwrap_or_default();
+        let mut count = 0;
+        let mut chosen = |name: &str| {
+            let chosen = name.contains(&wanted);
+            if chosen {
+                count += 1;
+                println!("{name}");
+            }
+            chosen
+        };
+        for (name, case) in ALL {
+            if chosen(name) {
+                block_on(case());
+            }
+        }
+        if chosen("rule_4_6_there_is_no_terminal") {
+            block_on(there_is_no_terminal());
+        }
+        if chosen("rule_4_7_a_process_that_left_session_and_group_is_ended") {
+            block_on(a_process_that_left_session_and_group_is_ended());
+        }
+        if chosen("rule_4_7_an_orphan_of_a_dropped_call_is_ended") {
+            block_on(an_orphan_of_a_dropped_call_is_ended());
+        }
+        if chosen("rule_4_7_a_daemon_outlives_its_call_but_not_the_agent") {
+            block_on(a_daemon_outlives_its_call_but_not_the_agent());
+        }
+        if chosen("rule_4_7_a_killed_agent_takes_a_running_command_along") {
+            block_on(a_killed_agent_takes_a_running_command_along());
+        }
+        if chosen("rule_4_7_a_command_that_kills_its_supervisor_politely_ends_itself") {
+            block_on(a_command_that_kills_its_supervisor_politely_ends_itself());
+        }
+        println!("{count} passed");
+    }
+
+    fn block_on(future: impl Future<Output = ()>) {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        runtime.block_on(future);
+    }
+
+    async fn there_is_no_terminal() {
+        let start = Instant::now();
+        let output = run(&here(), "tty; read -r line < /dev/tty", None).await.unwrap();
+        assert!(text(&output).contains("not a tty") && text(&output).contains("/dev/tty: "), "{}", text(&output));
+        assert!(output.is_error && start.elapsed() < Duration::from_secs(5));
+        // The session is the supervisor's, so not this program's.
+        let session = |pid: &str| {
+            let line = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+            line.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap().to_owned()
+        };
+        let output = run(&here(), "cat /proc/$$/stat; echo $PPID", None).await.unwrap();
+        let text = text(&output);
+        let (line, supervisor) = text.trim_end().split_once('\n').unwrap();
+        assert_eq!(line.rsplit(") ").next().unwrap().split(' ').nth(3).unwrap(), supervisor);
+        assert_ne!(session("self"), supervisor);
+    }
+
+    async fn a_process_that_left_session_and_group_is_ended() {
+        let escape = "trap '' TERM; setsid bash -c 'trap \"\" TERM; (setsid sleep 33 & echo $!; wait); sleep 33' & \
+                      echo $!; while :; do sleep 33; done";
+        let output = run(&here(), escape, Some(0.5)).await.unwrap();
+        assert_eq!(details(&output)["timed_out"], true);
+        let text = text(&output);
+        let pids: Vec<&str> = text.lines().take(2).collect();
+        assert!(pids.iter().all(|pid| pid.parse::<u32>().is_ok() && !is_running(pid)), "{text}");
+    }
+
+    async fn an_orphan_of_a_dropped_call_is_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pid");
+        let context = ToolContext::new(dir.path());
+        // A double fork: its parent is gone, and it leads a session of its own.
+        let call = run(&context, "(setsid bash -c 'echo $$ > new; mv new pid; exec sleep 33' &); sleep 33", None);
+        tokio::select! {
+            _ = call => panic!("it does not end by itself"),
+            () = eventually("the command starts", || file.exists()) => {}
+        }
+        let pid = fs::read_to_string(&file).unwrap();
+        eventually("the process ends", || !is_running(&pid)).await;
+    }
+
+    async fn a_daemon_outlives_its_call_but_not_the_agent() {
+        let mut agent = agent("setsid sleep 33 > /dev/null & echo $!; sleep 33 & echo $!");
+        let mut lines = BufReader::new(agent.stdout.take().unwrap()).lines().map(Result::unwrap);
+        let pids = [lines.next().unwrap(), lines.next().unwrap()];
+        lines.find(|line| line == "the call is over").expect("the call ends");
+        assert!(pids.iter().all(|pid| is_running(pid)), "{pids:?}");
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        eventually("the daemons end", || !pids.iter().any(|pid| is_running(pid))).await;
+    }
+
+    async fn a_killed_agent_takes_a_running_command_along() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pids");
+        let file_name = file.to_str().unwrap();
+        let mut agent =
+            agent(&format!("sleep 33 & echo $$ $! $PPID > {file_name}.new; mv {file_name}.new {file_name}; wait"));
+        eventually("the command starts", || Path::new(&file).exists()).await;
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        let pids = fs::read_to_string(&file).unwrap();
+        eventually("everything ends", || !pids.split_whitespace().any(is_running)).await;
+    }
+
+    async fn a_command_that_kills_its_supervisor_politely_ends_itself() {
+        let output = run(&here(), "sleep 33 & echo $!; kill -TERM $PPID; sleep 33", None).await.unwrap();
+        let text = text(&output);
+        assert!(text.ends_with("\n\nkilled by SIGTERM"), "{text}");
+        let pid = text.lines().next().unwrap().to_owned();
+        eventually("the process ends", || !is_running(&pid)).await;
+    }
+
+    fn agent(command: &str) -> std::process::Child {
+        let program = std::env::current_exe().unwrap();
+        Command::new(program).args([AGENT, command]).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap()
+    }
+
+    async fn be_an_agent(command: &str) {
+        let output = bash(command.to_owned(), None, &here()).await.unwrap();
+        println!("{}\nthe call is over", text(&output));
+        std::io::stdout().flush().unwrap();
+        std::future::pending::<()>().await;
+    }
 }

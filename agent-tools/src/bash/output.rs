@@ -57,7 +57,9 @@ impl Collector {
         let Some(last) = chunk.last() else { return };
         self.ends_with_newline = *last == b'\n';
         self.bytes += chunk.len() as u64;
-        self.newlines += chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
+        #[expect(clippy::naive_bytecount, reason = "the compiler vectorises it well enough")]
+        let newlines = chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
+        self.newlines += newlines;
 
         let (first, rest) = chunk.split_at(chunk.len().min(KEPT - self.head.len()));
         self.head.extend_from_slice(first);
@@ -192,29 +194,34 @@ fn create(dir: Option<&Path>) -> io::Result<(File, PathBuf)> {
     Ok(file.keep()?)
 }
 
-/// As many whole lines from the start as half of the limits allow, or a part of the first.
+/// Bytes and lines shown of either end.
+const SHARE: (usize, usize) = (MAX_BYTES / 2, MAX_LINES / 2);
+
+/// As many whole lines from the start as half of the limits allow; if a long line follows, a part of it too.
 fn first_lines(text: &str) -> &str {
+    let (bytes, lines) = SHARE;
     let mut end = 0;
-    for line in text.split_inclusive('\n').take(MAX_LINES / 2) {
-        if end + line.len() > MAX_BYTES / 2 {
-            break;
+    for line in text.split_inclusive('\n').take(lines) {
+        if end + line.len() > bytes {
+            return &text[..if end > bytes / 2 { end } else { text.floor_char_boundary(bytes) }];
         }
         end += line.len();
     }
-    if end == 0 { &text[..text.floor_char_boundary(MAX_BYTES / 2)] } else { &text[..end] }
+    &text[..end]
 }
 
-/// As many whole lines from the end as half of the limits allow, or a part of the last.
+/// As many whole lines from the end as half of the limits allow; if a long line precedes, a part of it too.
 fn last_lines(text: &str) -> &str {
+    let (bytes, lines) = SHARE;
     let mut start = text.len();
-    for line in text.split_inclusive('\n').rev().take(MAX_LINES / 2) {
-        if text.len() - start + line.len() > MAX_BYTES / 2 {
-            break;
+    for line in text.split_inclusive('\n').rev().take(lines) {
+        let end_length = text.len() - start;
+        if end_length + line.len() > bytes {
+            return &text[if end_length > bytes / 2 { start } else { text.ceil_char_boundary(text.len() - bytes) }..];
         }
         start -= line.len();
     }
-    let part = text.ceil_char_boundary(text.len().saturating_sub(MAX_BYTES / 2));
-    if start == text.len() { &text[part..] } else { &text[start..] }
+    &text[start..]
 }
 
 /// Without the bytes of a character whose beginning is missing.

@@ -9,6 +9,9 @@ use nix::unistd::Pid;
 use tokio::process::{Child, Command};
 use tokio::time::{sleep, timeout};
 
+#[cfg(target_os = "linux")]
+use crate::supervisor::tree;
+
 /// How often a group is asked whether it is still there: nothing tells when a process ends that is no child.
 const ASK_INTERVAL: Duration = Duration::from_millis(5);
 /// The same for one that was left running on purpose.
@@ -20,7 +23,7 @@ const KILL_LIMIT: Duration = Duration::from_millis(150);
 #[derive(Debug)]
 pub(crate) struct Group {
     shell: Child,
-    group: Pid,
+    id: Pid,
     grace: Duration,
 }
 
@@ -28,7 +31,7 @@ impl Group {
     pub(super) fn start(mut command: Command, grace: Duration) -> io::Result<Self> {
         let shell = command.stdin(Stdio::null()).process_group(0).spawn()?;
         let pid = shell.id().and_then(|pid| i32::try_from(pid).ok()).ok_or(io::ErrorKind::NotFound)?;
-        Ok(Self { shell, group: Pid::from_raw(pid), grace })
+        Ok(Self { shell, id: Pid::from_raw(pid), grace })
     }
 
     pub(super) async fn shell_ended(&mut self) -> io::Result<ExitStatus> {
@@ -36,8 +39,8 @@ impl Group {
     }
 
     pub(super) async fn stop(&mut self) -> Option<ExitStatus> {
-        let _ = killpg(self.group, Signal::SIGTERM);
-        let _ = killpg(self.group, Signal::SIGCONT);
+        let _ = killpg(self.id, Signal::SIGTERM);
+        let _ = killpg(self.id, Signal::SIGCONT);
         let deadline = Instant::now() + self.grace;
         // The shell is collected on the way: as a zombie it would keep the group alive.
         while Instant::now() < deadline && self.is_alive() {
@@ -47,16 +50,16 @@ impl Group {
             }
         }
         if self.is_alive() {
-            let _ = killpg(self.group, Signal::SIGKILL);
+            let _ = killpg(self.id, Signal::SIGKILL);
         }
         timeout(KILL_LIMIT, self.shell.wait()).await.ok()?.ok()
     }
 
     pub(super) fn survivors(&self) -> Vec<String> {
         #[cfg(target_os = "linux")]
-        let names = crate::supervisor::tree::group_members(self.group).iter().map(|member| member.describe()).collect();
+        let names = tree::group_members(self.id).iter().map(tree::Process::describe).collect();
         #[cfg(not(target_os = "linux"))]
-        let names = if self.is_alive() { vec![format!("process group {}", self.group)] } else { Vec::new() };
+        let names = if self.is_alive() { vec![format!("process group {}", self.id)] } else { Vec::new() };
         names
     }
 
@@ -67,7 +70,7 @@ impl Group {
     }
 
     fn is_alive(&self) -> bool {
-        killpg(self.group, None).is_ok()
+        killpg(self.id, None).is_ok()
     }
 }
 
@@ -75,7 +78,7 @@ impl Drop for Group {
     fn drop(&mut self) {
         // Group ids are not given out again while a member lives, so this meets no stranger.
         if self.is_alive() {
-            let _ = killpg(self.group, Signal::SIGKILL);
+            let _ = killpg(self.id, Signal::SIGKILL);
         }
     }
 }

@@ -12,6 +12,8 @@ use tokio::process::{Child, Command};
 use tokio::time::timeout;
 
 use crate::supervisor::Report;
+#[cfg(target_os = "linux")]
+use crate::supervisor::tree;
 
 /// How long the sweep with `SIGKILL` may take to show.
 const SWEEP_LIMIT: Duration = Duration::from_millis(150);
@@ -69,8 +71,8 @@ impl Supervised {
     pub(super) fn survivors(&self) -> Vec<String> {
         #[cfg(target_os = "linux")]
         if let Some(pid) = self.supervisor.id().and_then(|pid| i32::try_from(pid).ok()) {
-            let below = crate::supervisor::tree::descendants(nix::unistd::Pid::from_raw(pid));
-            return below.iter().map(|process| process.describe()).collect();
+            let below = tree::descendants(nix::unistd::Pid::from_raw(pid));
+            return below.iter().map(tree::Process::describe).collect();
         }
         Vec::new()
     }

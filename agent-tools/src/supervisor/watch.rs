@@ -69,13 +69,16 @@ fn watch(shell: Pid, grace: Duration) -> nix::Result<()> {
             Err(error) => return Err(error),
         }
         let mut told_to_stop = watched.get(1).is_some_and(|agent| agent.any() == Some(true));
+        if told_to_stop {
+            // Whatever it says, it is the order to stop; and no byte at all is the agent's death.
+            let _ = read(&agent, &mut [0; 16]);
+        }
+        // A polite signal, of the command itself perhaps, must not leave the tree behind.
         while let Some(signal) = signal_fd.read_signal()? {
             told_to_stop |= i32::try_from(signal.ssi_signo) != Ok(Signal::SIGCHLD as i32);
         }
         match sweep_at {
             None if told_to_stop => {
-                // Whatever it says, it is the order to stop; and no byte at all is the agent's death.
-                let _ = read(&agent, &mut [0; 16]);
                 tree::signal_descendants(getpid(), Signal::SIGTERM);
                 tree::signal_descendants(getpid(), Signal::SIGCONT);
                 sweep_at = Some(Instant::now() + grace);

@@ -1,4 +1,5 @@
 //! What holds for every command, supervised or not. Each case is run both ways.
+#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a case fails by a panic")]
 
 use std::fs;
 use std::future::Future;
@@ -18,7 +19,7 @@ type Case = (&'static str, fn() -> Pin<Box<dyn Future<Output = ()>>>);
 macro_rules! cases {
     ($($name:ident),* $(,)?) => {
         /// All of them, by name.
-        pub const ALL: &[Case] = &[$((stringify!($name), || Box::pin($name()))),*];
+        pub(crate) const ALL: &[Case] = &[$((stringify!($name), || Box::pin($name()))),*];
     };
 }
 
@@ -43,27 +44,27 @@ cases![
     rule_4_8_progress_shows_the_latest_lines,
 ];
 
-pub fn here() -> ToolContext {
+pub(crate) fn here() -> ToolContext {
     ToolContext::new(std::env::temp_dir())
 }
 
-pub fn with_settings(context: ToolContext, settings: BashSettings) -> ToolContext {
+pub(crate) fn with_settings(context: ToolContext, settings: BashSettings) -> ToolContext {
     let mut state = State::default();
     state.insert(settings);
     context.with_state(state)
 }
 
-pub fn text(output: &ToolOutput) -> String {
+pub(crate) fn text(output: &ToolOutput) -> String {
     output.content.iter().filter_map(Content::as_text).collect()
 }
 
-pub fn details(output: &ToolOutput) -> &Value {
+pub(crate) fn details(output: &ToolOutput) -> &Value {
     output.details.as_ref().expect("details")
 }
 
 /// Runs a command, within a bound that no case needs.
-pub async fn run(context: &ToolContext, command: &str, timeout: Option<f64>) -> Result<ToolOutput, ToolError> {
-    tokio::time::timeout(Duration::from_secs(60), bash(command.to_owned(), timeout, context)).await.expect("in time")
+pub(crate) async fn run(context: &ToolContext, command: &str, timeout: Option<f64>) -> Result<ToolOutput, ToolError> {
+    tokio::time::timeout(Duration::from_mins(1), bash(command.to_owned(), timeout, context)).await.expect("in time")
 }
 
 async fn run_here(command: &str) -> ToolOutput {
@@ -71,13 +72,13 @@ async fn run_here(command: &str) -> ToolOutput {
 }
 
 /// Whether a process runs, from its pid in text.
-pub fn is_running(pid: &str) -> bool {
+pub(crate) fn is_running(pid: &str) -> bool {
     fs::read_to_string(format!("/proc/{}/stat", pid.trim()))
         .is_ok_and(|stat| stat.rsplit(") ").next().is_some_and(|rest| !rest.starts_with('Z')))
 }
 
 /// Waits for a condition another process brings about.
-pub async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+pub(crate) async fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < Duration::from_secs(10), "never: {what}");
@@ -114,7 +115,8 @@ async fn rule_4_6_there_is_no_input_and_nothing_that_waits_for_a_person() {
 }
 
 async fn rule_4_6_secrets_do_not_reach_the_command() {
-    let variables = [("PATH", "/usr/bin:/bin"), ("A_TOKEN", "a"), ("B", "sk-abcdefghijklmnopqrst"), ("C_KEY", "c"), ("D", "d")];
+    let variables =
+        [("PATH", "/usr/bin:/bin"), ("A_TOKEN", "a"), ("B", "sk-abcdefghijklmnopqrst"), ("C_KEY", "c"), ("D", "d")];
     let settings = BashSettings {
         environment: Some(variables.map(|(name, value)| (name.into(), value.into())).to_vec()),
         allow: vec!["C_KEY".into()],
@@ -164,7 +166,8 @@ async fn rule_4_7_a_daemon_that_never_falls_silent_is_not_waited_for() {
 async fn rule_4_7_output_right_before_the_exit_is_complete() {
     for _ in 0..5 {
         let output = run_here("sleep 30.5 & head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end; kill $!").await;
-        assert!(text(&output).ends_with("x\nthe end\n"), "{}", &text(&output)[..100]);
+        // The killed process may still be on its way out, and be named.
+        assert!(text(&output).contains("x\nthe end"));
         assert_eq!(details(&output)["truncation"]["total_bytes"], 3_000_009);
     }
 }
@@ -196,7 +199,8 @@ async fn rule_4_7_a_process_that_ignores_term_is_ended() {
 
 async fn rule_4_7_a_stopped_process_is_ended() {
     let settings = BashSettings { grace: Duration::from_secs(20), ..BashSettings::default() };
-    let command = "(trap 'echo woken; exit' TERM; kill -STOP $BASHPID) & echo $!; wait; sleep 31";
+    // The shell stays, as its end would make the kernel wake the stopped process.
+    let command = "trap : TERM; (trap 'echo woken; exit' TERM; kill -STOP $BASHPID) & echo $!; wait; wait";
     let start = Instant::now();
     let output = run(&with_settings(here(), settings), command, Some(0.3)).await.unwrap();
     // Woken to be ended politely, long before the grace is over.
@@ -209,10 +213,16 @@ async fn rule_4_7_an_abort_settles_fast_and_keeps_output() {
     let token = CancellationToken::new();
     let context = here().with_cancellation(token.clone());
     // The first progress says that the command's first line is known.
-    let context = context.with_progress(Progress::to(move |_| token.cancel()));
-    let aborted_at = Instant::now();
+    let aborted_at = Arc::new(Mutex::new(None));
+    let when = Arc::clone(&aborted_at);
+    let context = context.with_progress(Progress::to(move |_| {
+        when.lock().unwrap().get_or_insert_with(Instant::now);
+        token.cancel();
+    }));
     let output = run(&context, "echo partial; trap '' TERM; while :; do sleep 31; done", None).await.unwrap();
-    assert!(aborted_at.elapsed() < Duration::from_secs(5), "{:?}", aborted_at.elapsed());
+    // The loop waits 600 ms before it drops a call; the rest is for a busy machine.
+    let settled_in = aborted_at.lock().unwrap().expect("progress").elapsed();
+    assert!(settled_in < Duration::from_millis(1_200), "{settled_in:?}");
     assert_eq!(text(&output), "partial\n\naborted, and stopped with all its processes");
     assert!(output.is_error && details(&output)["aborted"] == true);
 }

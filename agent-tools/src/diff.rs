@@ -1,0 +1,105 @@
+//! What a change did to a file, for people (`diff`) and for programs (`patch`).
+
+use std::fmt::Write as _;
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
+
+use crate::truncate;
+
+/// Unchanged lines shown around a change.
+const CONTEXT: usize = 3;
+/// After this the rest of a hard comparison is taken as one large change: still right, only less fine.
+const PATIENCE: Duration = Duration::from_millis(500);
+/// The longest diff or patch that goes into details, in bytes.
+const MAX_DIFF: usize = 256 * 1024;
+
+/// The details of a change: `diff`, `patch` and `first_changed_line`.
+///
+/// `patch` is `null` where no text can say it: bytes that are not UTF-8, or more than 256 KiB of it.
+pub(crate) fn details(shown: &str, old: Option<&[u8]>, new: &[u8]) -> Value {
+    let before = lines(old.unwrap_or_default());
+    let after = lines(new);
+    let deadline = Instant::now() + PATIENCE;
+    let ops = capture_diff_slices_deadline(Algorithm::Myers, &before, &after, Some(deadline));
+    let first = ops.iter().find(|op| op.tag() != DiffTag::Equal).map(|op| op.new_range().start + 1);
+    let groups = group_diff_ops(ops, CONTEXT);
+    let diff = numbered(&groups, &before, &after);
+    let patch = unified(shown, old.is_none(), &groups, &before, &after);
+    json!({
+        "path": shown,
+        "diff": diff,
+        "patch": patch.filter(|patch| patch.len() <= MAX_DIFF),
+        "first_changed_line": first,
+    })
+}
+
+/// The lines of a file, each with its `\n`. A lone `\r` ends no line: `patch` and `git` see it so too.
+pub(crate) fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// Every shown line with the sign of what happened to it.
+fn signed<'a>(op: &DiffOp, old: &[&'a [u8]], new: &[&'a [u8]]) -> Vec<(char, usize, &'a [u8])> {
+    let numbered =
+        |sign, range: Range<usize>, lines: &[&'a [u8]]| range.map(|at| (sign, at + 1, lines[at])).collect::<Vec<_>>();
+    if op.tag() == DiffTag::Equal {
+        return numbered(' ', op.new_range(), new);
+    }
+    let mut all = numbered('-', op.old_range(), old);
+    all.extend(numbered('+', op.new_range(), new));
+    all
+}
+
+fn numbered(groups: &[Vec<DiffOp>], old: &[&[u8]], new: &[&[u8]]) -> String {
+    let width = old.len().max(new.len()).to_string().len();
+    let mut text = String::new();
+    for (at, group) in groups.iter().enumerate() {
+        if at > 0 {
+            text.push_str("...\n");
+        }
+        for (sign, number, line) in group.iter().flat_map(|op| signed(op, old, new)) {
+            let line = String::from_utf8_lossy(line);
+            let line = line.trim_end_matches(['\r', '\n']);
+            // Writing to a string does not fail.
+            let _ = writeln!(text, "{sign}{number:>width$} {line}");
+            if text.len() > MAX_DIFF {
+                return truncate::clip(&text, MAX_DIFF);
+            }
+        }
+    }
+    text
+}
+
+fn unified(shown: &str, created: bool, groups: &[Vec<DiffOp>], old: &[&[u8]], new: &[&[u8]]) -> Option<String> {
+    // A tab after the name lets names with blanks through.
+    let tab = if shown.contains(' ') { "\t" } else { "" };
+    let name = shown.trim_start_matches('/');
+    let mut text = if created { "--- /dev/null\n".to_owned() } else { format!("--- a/{name}{tab}\n") };
+    let _ = writeln!(text, "+++ b/{name}{tab}");
+    for group in groups {
+        let (first, last) = (group.first()?, group.last()?);
+        let before = first.old_range().start..last.old_range().end;
+        let after = first.new_range().start..last.new_range().end;
+        let _ = writeln!(text, "@@ -{} +{} @@", span(&before), span(&after));
+        for (sign, _, line) in group.iter().flat_map(|op| signed(op, old, new)) {
+            text.push(sign);
+            text.push_str(std::str::from_utf8(line).ok()?);
+            if !line.ends_with(b"\n") {
+                text.push_str("\n\\ No newline at end of file\n");
+            }
+        }
+    }
+    Some(text)
+}
+
+/// A range of lines as a patch writes it: an empty one is named by the line before it.
+fn span(range: &Range<usize>) -> String {
+    match range.len() {
+        0 => format!("{},0", range.start),
+        1 => format!("{}", range.start + 1),
+        len => format!("{},{len}", range.start + 1),
+    }
+}

@@ -1,0 +1,85 @@
+//! What a session has seen of each file, so that a change made behind its back is not overwritten unseen.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hasher};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
+
+use agent_core::ToolError;
+
+use crate::path::Target;
+
+/// Files up to this many bytes are told apart by content, larger ones by size and time alone.
+const MOST_HASHED: u64 = 1024 * 1024;
+
+/// What tells one state of a file from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    len: u64,
+    modified: Option<SystemTime>,
+    content: Option<u64>,
+}
+
+impl Stamp {
+    /// The state the file is in now.
+    pub(crate) fn of(path: &Path) -> io::Result<Self> {
+        let meta = fs::metadata(path)?;
+        let content = if meta.len() <= MOST_HASHED { Some(hash(File::open(path)?)?) } else { None };
+        Ok(Self { len: meta.len(), modified: meta.modified().ok(), content })
+    }
+
+    /// Whether both are the same state; where content is known, a mere change of time is none.
+    fn same(&self, other: &Self) -> bool {
+        match (self.content, other.content) {
+            (Some(one), Some(other_content)) => self.len == other.len && one == other_content,
+            _ => self.len == other.len && self.modified == other.modified,
+        }
+    }
+}
+
+fn hash(file: File) -> io::Result<u64> {
+    let mut hasher = DefaultHasher::new();
+    let mut file = file.take(MOST_HASHED + 1);
+    let mut buffer = vec![0; 64 * 1024];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hasher.finish()),
+            read => hasher.write(&buffer[..read]),
+        }
+    }
+}
+
+/// The files a session has read or written, as it last saw them.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    seen: Mutex<HashMap<PathBuf, Stamp>>,
+}
+
+impl Ledger {
+    /// Remembers the state a call has seen or left.
+    pub(crate) fn record(&self, path: &Path, stamp: Stamp) {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), stamp);
+    }
+
+    /// Whether the session has read or written the file.
+    pub(crate) fn knows(&self, path: &Path) -> bool {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains_key(path)
+    }
+
+    /// Refuses when the file is no longer as the session last saw it. A file it never saw passes.
+    pub(crate) fn check(&self, target: &Target) -> Result<(), ToolError> {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&target.real).cloned();
+        let Some(seen) = seen else { return Ok(()) };
+        if seen.same(&Stamp::of(&target.real)?) {
+            return Ok(());
+        }
+        Err(ToolError::retry(format!(
+            "`{0}` has changed on disk since it was last read here, and nothing was written; read `{0}` again, then \
+             repeat the change on what it holds now",
+            target.shown
+        )))
+    }
+}

@@ -1,0 +1,210 @@
+//! The `read` tool: a file's text, a picture, or what else is there.
+
+mod directory;
+mod image;
+mod lines;
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::sync::PoisonError;
+
+use agent_core::{ToolContext, ToolError, ToolOutput, tool};
+use encoding_rs::{Encoding, UTF_8};
+use serde_json::json;
+
+use self::lines::{Lines, Transcoded};
+use crate::ledger::{Ledger, Stamp};
+use crate::path::{self, PathLocks, Target};
+use crate::truncate::{MAX_BYTES, MAX_LINES, count, head};
+
+/// How much of a file is looked at to tell what it is, in bytes.
+const SAMPLE: usize = 8 * 1024;
+/// Up to this size the lines after those shown are counted too, to say how many there are.
+const MOST_COUNTED: u64 = 16 * 1024 * 1024;
+
+/// Reads a file: text, or a picture (PNG, JPEG, GIF, WebP). A directory is listed.
+///
+/// Shows at most 2000 lines or 50 KiB; a notice at the end says how to go on with `offset`.
+#[tool(read_only)]
+pub fn read(
+    /// The file, relative to the working directory or absolute.
+    path: &str,
+    /// The first line to show, from 1.
+    #[arg(range = 1..)]
+    offset: Option<usize>,
+    /// How many lines to show at most.
+    #[arg(range = 1..)]
+    limit: Option<usize>,
+    cx: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let target = path::resolve(cx, path)?;
+    let shown = &target.shown;
+    let meta = match fs::metadata(&target.real) {
+        Ok(meta) => meta,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(path::missing(&target)),
+        Err(error) => return Err(ToolError::failed(format!("cannot read `{shown}`: {error}"))),
+    };
+    if meta.is_dir() {
+        return directory::list(&target.real, shown);
+    }
+    // Opening a FIFO would wait for somebody to write to it.
+    if !meta.is_file() {
+        return Err(ToolError::retry(format!("`{shown}` is a pipe, device or socket, not a file that can be read")));
+    }
+    let lock = cx.session_state::<PathLocks>().of(&target.real);
+    let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
+    let unreadable = |error: io::Error| ToolError::failed(format!("cannot read `{shown}`: {error}"));
+    let stamp = Stamp::of(&target.real).map_err(unreadable)?;
+    let mut file = File::open(&target.real).map_err(unreadable)?;
+    let mut sample = Vec::with_capacity(SAMPLE);
+    Read::by_ref(&mut file).take(SAMPLE as u64).read_to_end(&mut sample).map_err(unreadable)?;
+
+    let output = if let Some(media_type) = image::media_type(&sample) {
+        image::read(&target.real, shown, media_type, meta.len())?
+    } else if is_binary(&sample) {
+        binary(shown, &sample, meta.len())
+    } else {
+        let window =
+            Window { first: offset.unwrap_or(1).max(1), limit: limit.unwrap_or(MAX_LINES).clamp(1, MAX_LINES) };
+        text(file, &target, &sample, meta.len(), window)?
+    };
+    cx.session_state::<Ledger>().record(&target.real, stamp);
+    Ok(output)
+}
+
+/// Bytes no text has: a NUL outside of UTF-16, or too many control characters.
+fn is_binary(sample: &[u8]) -> bool {
+    if Encoding::for_bom(sample).is_some() {
+        return false;
+    }
+    let control = |byte: &&u8| matches!(byte, 0..=6 | 14..=26 | 28..=31 | 127);
+    sample.contains(&0) || sample.iter().filter(control).count() * 10 > sample.len()
+}
+
+fn binary(shown: &str, sample: &[u8], len: u64) -> ToolOutput {
+    let kind = match sample {
+        [0x7F, b'E', b'L', b'F', ..] => "an ELF program or library",
+        [b'P', b'K', 3, 4, ..] => "a ZIP archive (or a document made of one)",
+        [0x1F, 0x8B, ..] => "gzip data",
+        [b'%', b'P', b'D', b'F', ..] => "a PDF document",
+        [b'S', b'Q', b'L', b'i', b't', b'e', ..] => "an SQLite database",
+        _ => "binary data",
+    };
+    let mut text = format!("`{shown}` is {kind}, {len} bytes; it is not shown as text. The first bytes are:");
+    for byte in sample.iter().take(32) {
+        // Writing to a string does not fail.
+        let _ = write!(text, " {byte:02x}");
+    }
+    ToolOutput::text(text).details(json!({"path": shown, "kind": kind, "bytes": len}))
+}
+
+/// The lines asked for.
+#[derive(Debug, Clone, Copy)]
+struct Window {
+    first: usize,
+    limit: usize,
+}
+
+/// What was shown of a text, and why no more.
+#[derive(Debug, Default)]
+struct View {
+    text: String,
+    shown: usize,
+    lossy: bool,
+    /// The whole length of the line that was cut, if one was.
+    cut_line: Option<usize>,
+    /// Lines in the file, where they were counted to the end.
+    total: Option<usize>,
+}
+
+fn text(mut file: File, target: &Target, sample: &[u8], len: u64, window: Window) -> Result<ToolOutput, ToolError> {
+    let (encoding, mark) = Encoding::for_bom(sample).unwrap_or((UTF_8, 0));
+    file.seek(SeekFrom::Start(mark as u64))?;
+    let view = if encoding == UTF_8 {
+        view(&mut Lines::new(file), window, len)?
+    } else {
+        view(&mut Lines::new(Transcoded::new(file, encoding.new_decoder_without_bom_handling())), window, len)?
+    };
+    let shown = &target.shown;
+    if view.shown == 0 {
+        let total = view.total.unwrap_or_default();
+        return if total == 0 && window.first == 1 {
+            Ok(ToolOutput::text(format!("`{shown}` is empty.")).details(json!({"path": shown, "total_lines": 0})))
+        } else {
+            Err(ToolError::retry(format!(
+                "offset {} is beyond the end of `{shown}`, which has {}",
+                window.first,
+                count(total, "line")
+            )))
+        };
+    }
+    let mut text = view.text;
+    let last = window.first + view.shown - 1;
+    if let Some(len) = view.cut_line {
+        let _ =
+            write!(text, "\n[Line {last} has {len} bytes; only its start is shown. Use a program to see the rest.]");
+    }
+    if view.total != Some(last) {
+        let of = view.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let _ = write!(text, "\n[Lines {}-{last}{of} shown; go on with offset={}]", window.first, last + 1);
+    }
+    if view.lossy {
+        text.push_str("\n[Not valid UTF-8: \u{FFFD} stands for bytes that are no text]");
+    }
+    let details = json!({
+        "path": shown,
+        "encoding": encoding.name(),
+        "first_line": window.first,
+        "last_line": last,
+        "total_lines": view.total,
+    });
+    Ok(ToolOutput::text(text).details(details))
+}
+
+/// Reads the lines of the window, as far as they fit.
+fn view<R: Read>(lines: &mut Lines<R>, window: Window, len: u64) -> io::Result<View> {
+    let mut view = View::default();
+    for skipped in 0..window.first - 1 {
+        if lines.next(0)?.is_none() {
+            view.total = Some(skipped);
+            return Ok(view);
+        }
+    }
+    while view.shown < window.limit {
+        // One byte more than fits tells a line that is too long.
+        let Some(line) = lines.next(MAX_BYTES + 3)? else {
+            view.total = Some(window.first - 1 + view.shown);
+            return Ok(view);
+        };
+        let decoded = String::from_utf8_lossy(&line.start);
+        let separator = usize::from(view.shown > 0);
+        let fits = view.text.len() + separator + decoded.len() <= MAX_BYTES;
+        if !fits && view.shown > 0 {
+            return count_rest(lines, window.first + view.shown, len, view);
+        }
+        view.lossy |= line.len <= MAX_BYTES && std::str::from_utf8(&line.start).is_err();
+        if separator > 0 {
+            view.text.push('\n');
+        }
+        view.text.push_str(head(&decoded, MAX_BYTES));
+        view.shown += 1;
+        if !fits {
+            view.cut_line = Some(line.len);
+            break;
+        }
+    }
+    count_rest(lines, window.first - 1 + view.shown, len, view)
+}
+
+/// Finds the number of lines when the file is small enough to be read to its end for that.
+fn count_rest<R: Read>(lines: &mut Lines<R>, so_far: usize, len: u64, mut view: View) -> io::Result<View> {
+    let mut total = so_far;
+    if len <= MOST_COUNTED {
+        while lines.next(0)?.is_some() {
+            total += 1;
+        }
+        view.total = Some(total);
+    }
+    Ok(view)
+}

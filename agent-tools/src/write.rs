@@ -1,0 +1,69 @@
+//! The `write` tool: a file with new content, all of it or none.
+
+use std::fs;
+use std::io;
+use std::sync::PoisonError;
+
+use agent_core::{ToolContext, ToolError, ToolOutput, tool};
+
+use crate::diff;
+use crate::ledger::{Ledger, Stamp};
+use crate::path::{self, PathLocks, Target};
+use crate::replace::replace;
+use crate::truncate::count;
+
+/// Writes a file: creates it, and the directories above it, or replaces all of its content.
+///
+/// For a change to part of a file use `edit`. A file that has changed on disk since you last read it is not
+/// overwritten: read it again first.
+#[tool(destructive)]
+pub fn write(
+    /// The file, relative to the working directory or absolute.
+    path: &str,
+    /// All of the new content.
+    content: &str,
+    cx: &ToolContext,
+) -> Result<ToolOutput, ToolError> {
+    let target = path::resolve(cx, path)?;
+    let lock = cx.session_state::<PathLocks>().of(&target.real);
+    let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
+    let ledger = cx.session_state::<Ledger>();
+    let old = existing(&target)?;
+    let known = ledger.knows(&target.real);
+    if old.is_some() {
+        ledger.check(&target)?;
+    }
+    let shown = &target.shown;
+    replace(&target.real, old.as_deref(), content.as_bytes())
+        .map_err(|error| ToolError::failed(format!("cannot write `{shown}`, which is as it was: {error}")))?;
+    ledger.record(&target.real, Stamp::of(&target.real)?);
+
+    let size = size(content.as_bytes());
+    let text = match &old {
+        None => format!("Created `{shown}`: {size}."),
+        Some(old) if old == content.as_bytes() => format!("`{shown}` already had this content: {size}."),
+        Some(old) => {
+            let unseen = if known { "" } else { " It had not been read here before." };
+            format!("Overwrote `{shown}`: {size}, before {}.{unseen}", self::size(old))
+        }
+    };
+    Ok(ToolOutput::text(text).details(diff::details(shown, old.as_deref(), content.as_bytes())))
+}
+
+/// The bytes that are there now; `None` where there is no file yet.
+fn existing(target: &Target) -> Result<Option<Vec<u8>>, ToolError> {
+    let shown = &target.shown;
+    match fs::metadata(&target.real) {
+        Ok(meta) if meta.is_dir() => Err(ToolError::retry(format!("`{shown}` is a directory; name a file in it"))),
+        Ok(meta) if !meta.is_file() => Err(ToolError::retry(format!("`{shown}` is no regular file"))),
+        Ok(_) => fs::read(&target.real)
+            .map(Some)
+            .map_err(|error| ToolError::failed(format!("cannot read `{shown}` before writing it: {error}"))),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(ToolError::failed(format!("cannot write `{shown}`: {error}"))),
+    }
+}
+
+fn size(bytes: &[u8]) -> String {
+    format!("{}, {}", count(diff::lines(bytes).len(), "line"), count(bytes.len(), "byte"))
+}

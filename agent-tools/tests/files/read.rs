@@ -1,0 +1,174 @@
+//! `read`.
+
+use std::fs;
+
+use agent_core::Content;
+use agent_tools::{FileRoot, Home};
+use serde_json::json;
+
+use crate::{Place, details, text};
+
+fn numbers(range: std::ops::RangeInclusive<usize>) -> String {
+    range.map(|number| format!("{number}\n")).collect()
+}
+
+#[tokio::test]
+async fn rule_4_read_shows_lines_from_one_and_a_final_newline_is_no_line() {
+    let place = Place::new();
+    place.put("f", "a\nb\r\nc\n");
+    let output = place.call("read", json!({"path": "f"})).await.unwrap();
+    assert_eq!(text(&output), "a\nb\nc");
+    assert_eq!(details(&output)["total_lines"], 3);
+    assert_eq!(place.text("read", json!({"path": "f", "offset": 3})).await, "c");
+    let part = place.text("read", json!({"path": "f", "offset": 2, "limit": 1})).await;
+    assert_eq!(part, "b\n[Lines 2-2 of 3 shown; go on with offset=3]");
+    let message = place.refusal("read", json!({"path": "f", "offset": 4})).await;
+    assert_eq!(message, "offset 4 is beyond the end of `f`, which has 3 lines");
+    place.put("empty", "");
+    assert_eq!(place.text("read", json!({"path": "empty"})).await, "`empty` is empty.");
+}
+
+#[tokio::test]
+async fn rule_4_read_keeps_the_head_of_what_is_too_long() {
+    let place = Place::new();
+    place.put("lines", numbers(1..=2_001));
+    let shown = place.text("read", json!({"path": "lines"})).await;
+    assert!(shown.ends_with("\n2000\n[Lines 1-2000 of 2001 shown; go on with offset=2001]"), "{shown}");
+    assert_eq!(place.text("read", json!({"path": "lines", "offset": 2_001})).await, "2001");
+
+    place.put("bytes", format!("{}\n", "é".repeat(500)).repeat(100));
+    let shown = place.text("read", json!({"path": "bytes"})).await;
+    assert!(shown.ends_with("\n[Lines 1-51 of 100 shown; go on with offset=52]"), "{}", &shown[shown.len() - 80..]);
+    assert!(shown.len() <= 50 * 1024 + 100);
+}
+
+#[tokio::test]
+async fn rule_4_read_cuts_a_huge_line_between_characters() {
+    let place = Place::new();
+    place.put("f", format!("x{}\nnext\n", "€".repeat(40_000)));
+    let shown = place.text("read", json!({"path": "f"})).await;
+    let (line, notices) = shown.split_once('\n').unwrap();
+    assert!(line.len() <= 50 * 1024 && line.len() > 50 * 1024 - 3 && !line.contains('\u{FFFD}'));
+    assert!(notices.contains("[Line 1 has 120002 bytes; only its start is shown."), "{notices}");
+    assert!(notices.ends_with("[Lines 1-1 of 2 shown; go on with offset=2]"), "{notices}");
+}
+
+#[tokio::test]
+async fn rule_4_read_knows_encodings() {
+    let place = Place::new();
+    let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
+    place.put("bom", b"\xEF\xBB\xBFa\n");
+    place.put("utf16", [b"\xFF\xFE".to_vec(), utf16("grün\r\n😀\r\n")].concat());
+    place.put("latin1", b"gr\xFCn\n");
+    assert_eq!(place.text("read", json!({"path": "bom"})).await, "a");
+    assert_eq!(place.text("read", json!({"path": "utf16"})).await, "grün\n😀");
+    let lossy = place.text("read", json!({"path": "latin1"})).await;
+    assert!(lossy.starts_with("gr\u{FFFD}n\n[Not valid UTF-8"), "{lossy}");
+    // Longer than any buffer on the way, with pairs across their ends.
+    let long = format!("a{}\n", "😀".repeat(99)).repeat(300);
+    place.put("long", [b"\xFF\xFE".to_vec(), utf16(&long)].concat());
+    assert_eq!(place.text("read", json!({"path": "long", "offset": 300})).await, long.lines().next().unwrap());
+}
+
+#[tokio::test]
+async fn rule_4_read_describes_binaries_and_shows_pictures() {
+    let place = Place::new();
+    place.put("bin", b"\x7FELF\x02\0\0\0");
+    let shown = place.text("read", json!({"path": "bin"})).await;
+    assert_eq!(
+        shown,
+        "`bin` is an ELF program or library, 8 bytes; it is not shown as text. The first bytes are: 7f 45 4c 46 02 00 00 00"
+    );
+    for (start, media_type) in [
+        (&b"\x89PNG\r\n\x1A\n"[..], "image/png"),
+        (b"\xFF\xD8\xFF\xE0", "image/jpeg"),
+        (b"GIF89a", "image/gif"),
+        (b"RIFF\0\0\0\0WEBP", "image/webp"),
+    ] {
+        place.put("picture.txt", start);
+        let output = place.call("read", json!({"path": "picture.txt"})).await.unwrap();
+        let Content::Image { media_type: found, .. } = &output.content[1] else { panic!("no image") };
+        assert_eq!(found, media_type);
+    }
+    place.put("large", [&b"GIF89a"[..], &vec![0; 6 * 1024 * 1024]].concat());
+    assert!(place.refusal("read", json!({"path": "large"})).await.contains("cannot be shown"));
+}
+
+#[tokio::test]
+async fn rule_4_read_lists_a_directory() {
+    let place = Place::new();
+    fs::create_dir(place.path("dir")).unwrap();
+    fs::create_dir(place.path("dir/sub")).unwrap();
+    place.put("dir/b", "");
+    place.put("dir/a", "");
+    let shown = place.text("read", json!({"path": "dir"})).await;
+    assert_eq!(shown, "`dir` is a directory, not a file; 3 names:\na\nb\nsub/");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn rule_4_read_survives_names_that_are_not_utf8() {
+    use std::os::unix::ffi::OsStrExt as _;
+    let place = Place::new();
+    fs::write(place.dir.path().join(std::ffi::OsStr::from_bytes(b"n\xFFme")), "x").unwrap();
+    assert!(place.text("read", json!({"path": "."})).await.contains("n\u{FFFD}me"));
+    assert!(place.refusal("read", json!({"path": "nme"})).await.contains("there is `n\u{FFFD}me`"));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn rule_4_read_refuses_a_pipe_and_a_device_at_once() {
+    let place = Place::new();
+    let made = std::process::Command::new("mkfifo").arg(place.path("pipe")).status().unwrap();
+    assert!(made.success());
+    for path in ["pipe", "/dev/zero"] {
+        assert!(place.refusal("read", json!({"path": path})).await.contains("not a file that can be read"));
+    }
+}
+
+#[tokio::test]
+async fn rule_4_read_names_what_is_near_a_missing_file() {
+    let place = Place::new();
+    place.put("README.md", "");
+    place.put("zzz", "");
+    let message = place.refusal("read", json!({"path": "Readme.txt"})).await;
+    assert_eq!(message, "`Readme.txt` does not exist; there is `README.md`");
+    assert_eq!(place.refusal("read", json!({"path": "qqqqqq"})).await, "`qqqqqq` does not exist");
+}
+
+#[tokio::test]
+async fn rule_4_shared_paths_take_home_and_at() {
+    let place = Place::with_state(|dir, state| state.insert(Home(dir.join("home"))));
+    fs::create_dir(place.path("home")).unwrap();
+    fs::create_dir(place.path("@types")).unwrap();
+    place.put("home/f", "in home");
+    place.put("@types/f", "typed");
+    place.put("f", "here");
+    for (path, shown) in
+        [("~/f", "in home"), ("@f", "here"), ("@types/f", "typed"), ("@~/f", "in home"), ("home/../f", "here")]
+    {
+        assert_eq!(place.text("read", json!({"path": path})).await, shown, "{path}");
+    }
+    let message = Place::new().refusal("read", json!({"path": "~/f"})).await;
+    assert!(message.contains("no home directory is known here"), "{message}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn rule_4_shared_nothing_leaves_the_root() {
+    let outside = tempfile::tempdir().unwrap();
+    fs::write(outside.path().join("secret"), "secret").unwrap();
+    let place = Place::with_state(|dir, state| state.insert(FileRoot(dir.to_owned())));
+    place.put("f", "inside");
+    std::os::unix::fs::symlink(outside.path(), place.path("link")).unwrap();
+    std::os::unix::fs::symlink(outside.path().join("new"), place.path("dangling")).unwrap();
+    assert_eq!(place.text("read", json!({"path": "f"})).await, "inside");
+    let absolute = outside.path().join("secret");
+    for path in ["link/secret", "../x", absolute.to_str().unwrap(), "link/../../etc/passwd"] {
+        let message = place.refusal("read", json!({"path": path})).await;
+        assert!(message.contains("leads outside"), "{path}: {message}");
+    }
+    let message = place.refusal("write", json!({"path": "dangling", "content": "x"})).await;
+    assert!(message.contains("leads outside"), "{message}");
+    assert!(!outside.path().join("new").exists());
+}

@@ -1,0 +1,103 @@
+//! `write`.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::{Place, details, names};
+
+#[tokio::test]
+async fn rule_4_write_creates_and_overwrites_and_says_so() {
+    let place = Place::new();
+    let output = place.call("write", json!({"path": "a/b/f", "content": "one\ntwo"})).await.unwrap();
+    assert_eq!(crate::text(&output), "Created `a/b/f`: 2 lines, 7 bytes.");
+    assert_eq!(
+        details(&output)["patch"],
+        "--- /dev/null\n+++ b/a/b/f\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n"
+    );
+    let said = place.text("write", json!({"path": "a/b/f", "content": "1\n"})).await;
+    assert_eq!(said, "Overwrote `a/b/f`: 1 line, 2 bytes, before 2 lines, 7 bytes.");
+    assert_eq!(place.bytes("a/b/f"), b"1\n");
+    assert_eq!(names(&place.path("a/b")), ["f"]);
+}
+
+#[tokio::test]
+async fn rule_4_write_over_a_file_never_read_says_so() {
+    let place = Place::new();
+    place.put("f", "x");
+    let said = place.text("write", json!({"path": "f", "content": "y"})).await;
+    assert!(said.ends_with("It had not been read here before."), "{said}");
+}
+
+#[tokio::test]
+async fn rule_4_write_refuses_a_file_that_changed_since_it_was_read() {
+    let place = Place::new();
+    place.put("f", "old");
+    place.text("read", json!({"path": "f"})).await;
+    let before = fs::metadata(place.path("f")).unwrap().modified().unwrap();
+    // Same size, same time: only the content tells.
+    place.put("f", "new");
+    fs::File::options().write(true).open(place.path("f")).unwrap().set_modified(before).unwrap();
+    let message = place.refusal("write", json!({"path": "f", "content": "mine"})).await;
+    assert!(message.contains("has changed on disk") && message.contains("read `f` again"), "{message}");
+    assert_eq!(place.bytes("f"), b"new");
+    place.text("read", json!({"path": "f"})).await;
+    place.text("write", json!({"path": "f", "content": "mine"})).await;
+    place.text("write", json!({"path": "f", "content": "mine too"})).await;
+    assert_eq!(place.bytes("f"), b"mine too");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn rule_4_write_keeps_mode_symlink_and_hard_link() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+    let place = Place::new();
+    place.put("f", "x");
+    fs::set_permissions(place.path("f"), fs::Permissions::from_mode(0o640)).unwrap();
+    symlink("f", place.path("link")).unwrap();
+    symlink("nowhere", place.path("dangling")).unwrap();
+    place.text("write", json!({"path": "link", "content": "y"})).await;
+    place.text("write", json!({"path": "dangling", "content": "z"})).await;
+    assert!(place.path("link").symlink_metadata().unwrap().is_symlink());
+    assert_eq!(place.bytes("f"), b"y");
+    assert_eq!(fs::metadata(place.path("f")).unwrap().mode() & 0o7777, 0o640);
+    assert_eq!(place.bytes("nowhere"), b"z");
+    fs::hard_link(place.path("f"), place.path("hard")).unwrap();
+    place.text("write", json!({"path": "f", "content": "w"})).await;
+    assert_eq!(place.bytes("hard"), b"w");
+    assert_eq!(names(place.dir.path()), ["dangling", "f", "hard", "link", "nowhere"]);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn rule_4_write_gives_a_new_file_the_usual_mode() {
+    use std::os::unix::fs::MetadataExt as _;
+    let place = Place::new();
+    place.put("usual", "");
+    place.text("write", json!({"path": "f", "content": ""})).await;
+    let mode = |name| fs::metadata(place.path(name)).unwrap().mode();
+    assert_eq!(mode("f"), mode("usual"));
+}
+
+#[tokio::test]
+async fn rule_4_write_failure_leaves_nothing_behind() {
+    let place = Place::new();
+    place.put("file", "x");
+    fs::create_dir(place.path("dir")).unwrap();
+    for (path, says) in [("dir", "is a directory"), ("file/below/f", "cannot write"), ("", "the path is empty")] {
+        let message = place.refusal("write", json!({"path": path, "content": "y"})).await;
+        assert!(message.contains(says), "{message}");
+    }
+    let long = format!("a/b/{}", "n".repeat(300));
+    place.refusal("write", json!({"path": long, "content": "y"})).await;
+    assert_eq!(names(place.dir.path()), ["dir", "file"]);
+    assert_eq!(place.bytes("file"), b"x");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn rule_4_write_refuses_a_device() {
+    let place = Place::new();
+    let message = place.refusal("write", json!({"path": "/dev/full", "content": "y"})).await;
+    assert!(message.contains("is no regular file"), "{message}");
+}
