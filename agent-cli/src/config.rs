@@ -106,6 +106,7 @@ pub(crate) struct Config {
     pub(crate) retry: RetryPolicy,
     pub(crate) settings: ModelSettings,
     pub(crate) tools: ToolRules,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "there is no bash tool there"))]
     pub(crate) bash: BashSection,
     pub(crate) prices: BTreeMap<String, Prices>,
     file: PathBuf,

@@ -74,6 +74,11 @@ impl CliError {
         Self::new(Kind::Failed, message)
     }
 
+    /// A signal ended it.
+    pub(crate) fn interrupted() -> Self {
+        Self::new(Kind::Interrupted, "interrupted")
+    }
+
     /// Standard output cannot be written; closed early is no failure.
     pub(crate) fn output(error: io::Error) -> Self {
         match error.kind() {
@@ -164,6 +169,9 @@ impl From<clap::Error> for CliError {
     /// clap's first paragraph is what is wrong. Of the rest, what helps is kept: the usage is in `--help`.
     fn from(error: clap::Error) -> Self {
         let text = error.render().to_string();
+        if error.kind() == clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+            return text.trim_end().lines().fold(Self::usage("a command is missing"), Self::hint);
+        }
         let text = text.strip_prefix("error: ").unwrap_or(&text);
         let (wrong, rest) = text.trim_end().split_once("\n\n").unwrap_or((text.trim_end(), ""));
         let helps = |line: &&str| line.starts_with("tip:") || line.starts_with("For more information");

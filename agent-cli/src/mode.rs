@@ -68,7 +68,7 @@ fn conclude(outcome: Result<Outcome, RunError>, denied: HashSet<String>, interru
             tools.sort();
             Err(CliError::new(Kind::Denied, format!("calls of these tools were denied: {}", tools.join(", "))))
         }
-        EndReason::Aborted if interrupted => Err(CliError::new(Kind::Interrupted, "interrupted")),
+        EndReason::Aborted if interrupted => Err(CliError::interrupted()),
         EndReason::Limit { limit } => Err(CliError::new(Kind::Limit, format!("a limit ended the run: {limit}"))),
         EndReason::Length => {
             Err(CliError::new(Kind::Limit, "the model's answer was cut at its limit of output tokens"))

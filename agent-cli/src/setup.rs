@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use agent_core::context::State;
 use agent_core::provider::anthropic::Anthropic;
@@ -14,12 +14,10 @@ use agent_core::session::SessionError;
 use agent_core::session::jsonl::{JsonlStore, Listing, SessionHeader, SessionLog};
 use agent_core::{Agent, Approval, Decision, Provider, Session, ToolCall, ToolDefinition, Toolset};
 use agent_tools::Home;
-#[cfg(unix)]
-use agent_tools::bash::BashSettings;
 use futures_util::future::BoxFuture;
 
 use crate::args::{DirArg, RunArgs};
-use crate::config::file::{self, BashSection, Positive, Protocol};
+use crate::config::file::{self, Protocol};
 use crate::config::model::{ModelChoice, ProviderConfig};
 use crate::config::{Config, Environment, FileText, Places, ToolRules};
 use crate::error::CliError;
@@ -101,9 +99,13 @@ pub(crate) fn agent(config: &Config, choice: &ModelChoice, env: &Environment, di
 }
 
 #[cfg(unix)]
-fn bash_settings(section: &BashSection) -> BashSettings {
+fn bash_settings(section: &file::BashSection) -> agent_tools::bash::BashSettings {
+    use std::time::Duration;
+
+    use agent_tools::bash::BashSettings;
+
     let usual = BashSettings::default();
-    let duration = |seconds: Option<Positive>, usual| seconds.map_or(usual, |s| Duration::from_secs_f64(s.0));
+    let duration = |seconds: Option<file::Positive>, usual| seconds.map_or(usual, |s| Duration::from_secs_f64(s.0));
     let default_timeout = duration(section.timeout, usual.default_timeout);
     // A limit above the usual most is meant, so it raises that.
     let max_timeout = duration(section.max_timeout, usual.max_timeout).max(default_timeout);
@@ -263,6 +265,8 @@ fn utc(time: SystemTime) -> [u64; 6] {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]

@@ -111,7 +111,7 @@ async fn test(toolset: &Toolset, dir: &Path, interrupt: &Interrupt) -> Result<Te
     let arguments = json!({"command": TEST}).as_object().cloned().unwrap_or_default();
     let outcome = tools::invoke(definition, tool, arguments, ToolContext::new(dir), interrupt.token()).await;
     let Some(outcome) = outcome.filter(|_| !interrupt.came()) else {
-        return Err(CliError::new(crate::error::Kind::Interrupted, "interrupted"));
+        return Err(CliError::interrupted());
     };
     let answer = outcome.map_err(|error| CliError::failed(error.message()))?;
     Ok(Tested { passed: !answer.is_error, text: tools::text_of(&answer) })

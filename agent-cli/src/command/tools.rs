@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use super::{block_on, prompt};
 use crate::args::{OutputArg, ToolsCommand};
 use crate::config::Environment;
-use crate::error::{CliError, Kind};
+use crate::error::CliError;
 use crate::interrupt::Interrupt;
 use crate::output::{self, Look};
 use crate::setup;
@@ -74,9 +74,8 @@ fn call(name: &str, arguments: &str, context: ToolContext, output: &OutputArg) -
     let arguments = read_arguments(definition, &arguments)?;
     let interrupt = Interrupt::watch()?;
     let outcome = block_on(async { Ok(invoke(definition, tool, arguments, context, interrupt.token()).await) })?;
-    let interrupted = || interrupt.came().then(|| CliError::new(Kind::Interrupted, "interrupted"));
     let Some(outcome) = outcome else {
-        return Err(CliError::new(Kind::Interrupted, "interrupted"));
+        return Err(CliError::interrupted());
     };
     let answer = outcome.unwrap_or_else(|error| ToolOutput::error(error.message()));
     if output.is_json() {
@@ -92,10 +91,10 @@ fn call(name: &str, arguments: &str, context: ToolContext, output: &OutputArg) -
     } else {
         output::print(&format!("{}\n", Look::of_stdout(true).safe(&text_of(&answer))))?;
     }
-    match (interrupted(), answer.is_error) {
-        (Some(error), _) => Err(error),
-        (None, true) => Err(CliError::failed(format!("{name} says it failed"))),
-        (None, false) => Ok(()),
+    match answer.is_error {
+        _ if interrupt.came() => Err(CliError::interrupted()),
+        true => Err(CliError::failed(format!("{name} says it failed"))),
+        false => Ok(()),
     }
 }
 

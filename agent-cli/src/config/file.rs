@@ -72,6 +72,7 @@ pub(crate) struct ToolsSection {
 /// `[bash]`: how the bash tool runs commands.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
+#[cfg_attr(not(unix), expect(dead_code, reason = "there is no bash tool there"))]
 pub(crate) struct BashSection {
     /// Seconds a command may take unless the model says otherwise.
     pub(crate) timeout: Option<Positive>,

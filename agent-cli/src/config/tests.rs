@@ -79,3 +79,29 @@ fn rule_6_2_a_key_is_never_shown() {
     assert!(!format!("{config:?}").contains("sk-secret"));
     assert_eq!(config.model().unwrap().provider.api_key.unwrap().0, "sk-secret");
 }
+
+const EXAMPLE: &str = include_str!("../../config.example.toml");
+
+/// The keys that a section has, as the error about an unknown one lists them.
+fn keys_of(section: &str) -> Vec<String> {
+    let text = format!("{section}\nno_such_key = 1\n");
+    let error = file::parse(&FileText { path: "c.toml".into(), text }).unwrap_err().to_string();
+    let keys = error.lines().find_map(|line| line.trim().strip_prefix("keys here: ")).unwrap();
+    keys.split(", ").map(str::to_owned).collect()
+}
+
+#[test]
+fn rule_6_1_the_example_is_right_and_shows_every_key() {
+    let config = resolve(&RunArgs::default(), EXAMPLE);
+    let choice = config.model().unwrap();
+    assert_eq!((choice.provider.name.as_str(), choice.model.as_str()), ("local", "qwen2.5-coder"));
+    assert!(config.prices_of("local", "qwen2.5-coder").unwrap().is_some());
+    for section in ["", "[limits]", "[retry]", "[settings]", "[tools]", "[bash]", "[providers.local]"] {
+        for key in keys_of(section) {
+            let shown = EXAMPLE.lines().any(|line| {
+                line.starts_with(&format!("{key} = ")) || line.starts_with(&format!("[{key}")) && section.is_empty()
+            });
+            assert!(shown, "{section} {key} is not in the example");
+        }
+    }
+}

@@ -16,7 +16,7 @@ const KILLS: u32 = 50;
 /// Twenty turns that each write a file, by turns with `write` and with `bash`.
 fn script() -> Vec<Answer> {
     let call = |turn: usize| {
-        let (tool, arguments) = if turn % 2 == 0 {
+        let (tool, arguments) = if turn.is_multiple_of(2) {
             ("write", json!({"path": format!("{turn}.txt"), "content": format!("written in turn {turn}\n")}))
         } else {
             ("bash", json!({"command": format!("echo run in turn {turn} | tee {turn}.txt")}))

@@ -221,8 +221,5 @@ fn rule_6_2_a_beginning_of_several_ids_names_them() {
     let scene = Scene::with([Answer::Text("A1"), Answer::Text("A2")]);
     scene.run(&["Q1"]);
     scene.run(&["Q2"]);
-    check(
-        &scene.run(&["--resume", "2", "Q3"]),
-        "! error: `2` is the beginning of several sessions: $ID, $ID\nexit 2",
-    );
+    check(&scene.run(&["--resume", "2", "Q3"]), "! error: `2` is the beginning of several sessions: $ID, $ID\nexit 2");
 }

@@ -156,3 +156,24 @@ exit 2
 ",
     );
 }
+
+#[test]
+fn rule_6_2_a_group_of_commands_without_one_shows_what_there_is() {
+    check(
+        &Scene::bare().run(&["sessions"]),
+        "
+! error: a command is missing
+!   List and show sessions
+!
+!   Usage: agent sessions <COMMAND>
+!
+!   Commands:
+!     list  List the sessions, newest first
+!     show  Show what was said and done in a session
+!
+!   Options:
+!     -h, --help  Print help
+exit 2
+",
+    );
+}
