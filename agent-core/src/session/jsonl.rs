@@ -92,15 +92,20 @@ impl JsonlStore {
     pub fn create(dir: &Path, id: &str, header: SessionHeader) -> Result<Self, SessionError> {
         let path = session_path(dir, id)?;
         create_private_dir(dir).map_err(|source| io_error("cannot create", dir, source))?;
-        let file = private_file().create_new(true).read(true).append(true).open(&path);
+        if path.exists() {
+            return Err(io_error("cannot create", &path, io::ErrorKind::AlreadyExists.into()));
+        }
+        // Without a header there is no session to find again, so the file gets its name only when it has one.
+        let draft = path.with_extension("new");
+        let file = private_file().create_new(true).read(true).append(true).open(&draft);
         let file = file.map_err(|source| io_error("cannot create", &path, source))?;
         let mut store = Self::locked(path, file, id)?;
-        if let Err(error) = store.start(id, header) {
-            // Without a header there is no session to find again.
-            let _ = fs::remove_file(&store.path);
-            return Err(error);
-        }
-        Ok(store)
+        let named = store.start(id, header).and_then(|()| {
+            // A link, unlike a rename, never takes the place of a session that exists.
+            fs::hard_link(&draft, &store.path).map_err(|source| io_error("cannot create", &store.path, source))
+        });
+        let _ = fs::remove_file(&draft);
+        named.map(|()| store)
     }
 
     /// Opens a session to go on with it.
