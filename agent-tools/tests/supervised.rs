@@ -10,6 +10,7 @@ mod cases;
 /// In the environment of a supervisor: be a program that has threads before it calls the hook.
 const THREADS_FIRST: &str = "THREADS_FIRST";
 
+#[expect(clippy::disallowed_methods, reason = "this program is told what to be")]
 fn main() -> ExitCode {
     if std::env::var_os(THREADS_FIRST).is_some() {
         for _ in 0..4 {
