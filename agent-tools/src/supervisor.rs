@@ -43,7 +43,8 @@ static HOOKED: OnceLock<()> = OnceLock::new();
 /// ```
 ///
 /// `None`: it was not, and from now on commands of this process run supervised (on Linux; elsewhere nothing changes).
-/// Call it before threads start and before anything is read from the standard input.
+/// Call it before threads start (so not in the body of a `#[tokio::main]` function: there it works, but has to poll, and
+/// a command that sends its parent a signal gets away) and before anything is read from the standard input.
 pub fn run_supervisor_if_asked() -> Option<ExitCode> {
     let mut arguments = std::env::args_os();
     if arguments.next().is_none_or(|name| name != NAME) {

@@ -7,7 +7,16 @@ use std::process::ExitCode;
 #[path = "bash/cases.rs"]
 mod cases;
 
+/// In the environment of a supervisor: be a program that has threads before it calls the hook.
+const THREADS_FIRST: &str = "THREADS_FIRST";
+
+#[expect(clippy::disallowed_methods, reason = "this program is told what to be")]
 fn main() -> ExitCode {
+    if std::env::var_os(THREADS_FIRST).is_some() {
+        for _ in 0..4 {
+            std::thread::spawn(std::thread::park);
+        }
+    }
     if let Some(code) = agent_tools::run_supervisor_if_asked() {
         return code;
     }
@@ -25,9 +34,9 @@ mod linux {
     use std::time::{Duration, Instant};
 
     use agent_core::ToolContext;
-    use agent_tools::bash::bash;
+    use agent_tools::bash::{BashSettings, bash};
 
-    use super::cases::{ALL, details, eventually, here, is_running, run, text};
+    use super::cases::{ALL, details, eventually, here, is_running, run, text, with_settings};
 
     /// As the first argument: be an agent that runs the second one as a command, tells its output and waits.
     const AGENT: &str = "--be-an-agent";
@@ -72,6 +81,9 @@ mod linux {
         }
         if chosen("rule_4_7_a_command_that_kills_its_supervisor_politely_ends_itself") {
             block_on(a_command_that_kills_its_supervisor_politely_ends_itself());
+        }
+        if chosen("rule_4_7_threads_before_the_hook_do_not_hide_the_end_of_a_command") {
+            block_on(threads_before_the_hook_do_not_hide_the_end_of_a_command());
         }
         println!("{count} passed");
     }
@@ -152,6 +164,17 @@ mod linux {
         assert!(text.ends_with("\n\nkilled by SIGTERM"), "{text}");
         let pid = text.lines().next().unwrap().to_owned();
         eventually("the process ends", || !is_running(&pid)).await;
+    }
+
+    async fn threads_before_the_hook_do_not_hide_the_end_of_a_command() {
+        let variables = [("PATH", "/usr/bin:/bin"), (super::THREADS_FIRST, "1")];
+        let environment = variables.map(|(name, value)| (name.into(), value.into())).to_vec();
+        let settings = BashSettings { environment: Some(environment), ..BashSettings::default() };
+        let context = with_settings(here(), settings);
+        for _ in 0..20 {
+            let output = run(&context, "sleep 0.02; echo done", Some(5.0)).await.unwrap();
+            assert_eq!(text(&output), "done\n");
+        }
     }
 
     fn agent(command: &str) -> std::process::Child {

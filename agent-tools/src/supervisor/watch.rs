@@ -1,7 +1,7 @@
 //! The supervisor's own life: start the shell, tell how it ended, end what is left when told to.
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -20,6 +20,9 @@ use super::{Report, tree};
 
 /// Time between two rounds of `SIGKILL`, for what was forked during the first.
 const SWEEP_INTERVAL: Duration = Duration::from_millis(5);
+
+/// How often children are asked for where their signals may go to another thread.
+const ASK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs to the end of the tree. The socket to the agent is the standard input; the arguments are those of
 /// [`invocation`](super::invocation).
@@ -57,6 +60,8 @@ fn watch(shell: Pid, grace: Duration) -> nix::Result<()> {
     }
     signals.thread_block()?;
     let signal_fd = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+    // Under `#[tokio::main]` the hook comes after the runtime's threads, and one of them may swallow `SIGCHLD`.
+    let is_alone = fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
     let agent = io::stdin();
     let mut sweep_at: Option<Instant> = None;
     while reap(shell) {
@@ -64,7 +69,7 @@ fn watch(shell: Pid, grace: Duration) -> nix::Result<()> {
         if sweep_at.is_none() {
             watched.push(PollFd::new(agent.as_fd(), PollFlags::POLLIN));
         }
-        match poll(&mut watched, timeout_until(sweep_at)) {
+        match poll(&mut watched, timeout_until(sweep_at, is_alone)) {
             Ok(_) | Err(Errno::EINTR) => {}
             Err(error) => return Err(error),
         }
@@ -93,10 +98,10 @@ fn watch(shell: Pid, grace: Duration) -> nix::Result<()> {
     Ok(())
 }
 
-fn timeout_until(time: Option<Instant>) -> PollTimeout {
-    let Some(time) = time else { return PollTimeout::NONE };
-    let millis = time.saturating_duration_since(Instant::now()).as_millis() + 1;
-    PollTimeout::try_from(millis).unwrap_or(PollTimeout::MAX)
+fn timeout_until(time: Option<Instant>, is_alone: bool) -> PollTimeout {
+    let wait = time.map(|time| time.saturating_duration_since(Instant::now()) + Duration::from_millis(1));
+    let wait = if is_alone { wait } else { Some(wait.unwrap_or(ASK_INTERVAL).min(ASK_INTERVAL)) };
+    wait.map_or(PollTimeout::NONE, |wait| PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX))
 }
 
 /// Collects every child that ended; false when none is left.
