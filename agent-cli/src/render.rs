@@ -52,7 +52,8 @@ impl Renderer {
     ) -> io::Result<()> {
         match event {
             AgentEvent::MessageStarted { .. } => self.written = 0,
-            AgentEvent::TextDelta { text, .. } => {
+            // A program that reads the answer gets it whole: an attempt that breaks off is no part of it.
+            AgentEvent::TextDelta { text, .. } if self.answer.terminal => {
                 self.end_thought(notes);
                 self.text(text, answer)?;
             }

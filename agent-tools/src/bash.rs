@@ -106,6 +106,8 @@ enum Ending {
     Shell(ExitStatus),
     TimedOut(Option<ExitStatus>),
     Aborted(Option<ExitStatus>),
+    /// Nobody is left to tell how the shell ended: the command killed its own supervisor.
+    Unknown,
 }
 
 impl Ending {
@@ -113,16 +115,27 @@ impl Ending {
         match self {
             Self::Shell(status) => Some(status),
             Self::TimedOut(status) | Self::Aborted(status) => status,
+            Self::Unknown => None,
         }
     }
 }
 
 enum Wake {
     Read(usize),
-    Ended(ExitStatus),
+    Ended(Option<ExitStatus>),
     TimeUp,
     Abort,
     Show,
+}
+
+const SUPERVISOR_LOST: &str = "the process that watches over the command was killed, so how it ended is unknown, and what it started may still run";
+
+/// The shell's end, or `None` where nobody is left to tell.
+fn known(status: io::Result<ExitStatus>) -> io::Result<Option<ExitStatus>> {
+    match status {
+        Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(None),
+        status => status.map(Some),
+    }
 }
 
 /// Reads until the command is done or has to be; also says who is left.
@@ -140,7 +153,7 @@ async fn follow(
     loop {
         let wake = tokio::select! {
             read = running.output.read(&mut buffer), if open => Wake::Read(read?),
-            status = running.tree.shell_ended() => Wake::Ended(status?),
+            status = running.tree.shell_ended() => Wake::Ended(known(status)?),
             () = sleep_until(deadline) => Wake::TimeUp,
             () = cx.cancellation().cancelled() => Wake::Abort,
             _ = ticks.tick(), if !shown => Wake::Show,
@@ -159,7 +172,7 @@ async fn follow(
             }
             Wake::Ended(status) => {
                 drain(&mut running, collector, &mut buffer).await?;
-                Ending::Shell(status)
+                status.map_or(Ending::Unknown, Ending::Shell)
             }
             Wake::TimeUp => Ending::TimedOut(stop(&mut running, collector, &mut buffer).await?),
             Wake::Abort => Ending::Aborted(stop(&mut running, collector, &mut buffer).await?),
@@ -179,11 +192,12 @@ async fn drain(running: &mut Running, collector: &mut Collector, buffer: &mut [u
     while drained < DRAIN_BYTES {
         let patience = limit.min(Instant::now() + IDLE);
         let Ok(read) = timeout_at(patience, running.output.read(buffer)).await else { break };
-        match read? {
-            0 => break,
-            count => collector.push(&buffer[..count]),
+        let count = read?;
+        if count == 0 {
+            break;
         }
-        drained += READ_SIZE;
+        collector.push(&buffer[..count]);
+        drained += count;
     }
     Ok(())
 }
@@ -230,6 +244,7 @@ fn result(finished: &Finished, collected: Collected, cx: &ToolContext) -> ToolOu
             Some(format!("timed out after {} s, and was stopped with all its processes", finished.limit.as_secs_f64()))
         }
         Ending::Aborted(_) => Some("aborted, and stopped with all its processes".to_owned()),
+        Ending::Unknown => Some(SUPERVISOR_LOST.to_owned()),
         Ending::Shell(status) => match (status.code(), &signal) {
             (Some(0), _) => None,
             (Some(code), _) => Some(format!("exit code {code}")),

@@ -95,6 +95,8 @@ impl Running {
 
 impl Tree {
     /// Waits for the shell to end, whatever else still runs. May be dropped and called again.
+    ///
+    /// [`io::ErrorKind::UnexpectedEof`]: the command killed the process that watches over it.
     pub(crate) async fn shell_ended(&mut self) -> io::Result<ExitStatus> {
         match self {
             Self::Supervised(tree) => tree.shell_ended().await,

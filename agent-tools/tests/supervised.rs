@@ -79,6 +79,9 @@ mod linux {
         if chosen("rule_4_7_a_killed_agent_takes_a_running_command_along") {
             block_on(a_killed_agent_takes_a_running_command_along());
         }
+        if chosen("rule_4_7_a_command_that_kills_its_supervisor_for_good_keeps_its_output") {
+            block_on(a_command_that_kills_its_supervisor_for_good_keeps_its_output());
+        }
         if chosen("rule_4_7_a_command_that_kills_its_supervisor_politely_ends_itself") {
             block_on(a_command_that_kills_its_supervisor_politely_ends_itself());
         }
@@ -164,6 +167,12 @@ mod linux {
         assert!(text.ends_with("\n\nkilled by SIGTERM"), "{text}");
         let pid = text.lines().next().unwrap().to_owned();
         eventually("the process ends", || !is_running(&pid)).await;
+    }
+
+    async fn a_command_that_kills_its_supervisor_for_good_keeps_its_output() {
+        let output = run(&here(), "echo before; kill -KILL $PPID; sleep 0.2", None).await.unwrap();
+        assert!(output.is_error);
+        assert!(text(&output).starts_with("before\n\nthe process that watches over the command was killed"));
     }
 
     async fn threads_before_the_hook_do_not_hide_the_end_of_a_command() {

@@ -10,6 +10,8 @@ use super::*;
 
 const PLAIN: Look = Look { color: false, terminal: false };
 const TERMINAL: Look = Look { color: true, terminal: true };
+/// A terminal whose owner wants no colours.
+const UNCOLORED: Look = Look { color: false, terminal: true };
 
 fn text(text: &str) -> AgentEvent {
     AgentEvent::TextDelta { index: 0, text: text.to_owned() }
@@ -73,7 +75,8 @@ fn rendered(look: Look, verbose: bool, events: &[AgentEvent]) -> String {
 
 #[test]
 fn rule_6_1_an_answer_streams_and_ends_its_line() {
-    assert_eq!(rendered(PLAIN, false, &[begun(), text("Hel"), text("lo"), finished("Hello")]), "Hello\n");
+    assert_eq!(rendered(UNCOLORED, false, &[begun(), text("Hel"), text("lo")]), "Hello");
+    assert_eq!(rendered(UNCOLORED, false, &[begun(), text("Hel"), text("lo"), finished("Hello")]), "Hello\n");
     assert_eq!(rendered(PLAIN, false, &[begun(), text("Hello\n"), finished("Hello\n")]), "Hello\n");
     // A service that does not stream gives the text with the finished message.
     assert_eq!(rendered(PLAIN, false, &[begun(), finished("Hello")]), "Hello\n");
@@ -90,7 +93,9 @@ fn rule_6_1_an_answer_that_broke_off_is_said_to() {
     };
     let events = [begun(), text("Hel"), discarded, retry, begun(), text("Hello"), finished("Hello")];
     let expected = "Hel\nthe answer above broke off and does not count\ncut; attempt 2 in 0.5 s\nHello\n";
-    assert_eq!(rendered(PLAIN, false, &events), expected);
+    assert_eq!(rendered(UNCOLORED, false, &events), expected);
+    // A program that reads the answer never sees the part that does not count.
+    assert_eq!(rendered(PLAIN, false, &events), "cut; attempt 2 in 0.5 s\nHello\n");
 }
 
 #[test]

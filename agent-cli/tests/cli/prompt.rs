@@ -66,7 +66,7 @@ fn rule_6_1_json_output_is_lines_with_a_version_and_the_session_first() {
     assert_eq!(lines[0]["id"].as_str().unwrap(), scene.session_ids()[0]);
     assert_eq!(lines[0]["cwd"], scene.work().to_str().unwrap());
     assert_eq!(lines[0]["model"], "openai/gpt-5");
-    assert_eq!(lines[kinds.len() - 2]["reason"]["reason"], "done");
+    assert_eq!(lines[kinds.len() - 2]["reason"]["kind"], "done");
 }
 
 #[test]

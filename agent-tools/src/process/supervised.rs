@@ -51,7 +51,7 @@ impl Supervised {
                     None => return Err(io::ErrorKind::InvalidData.into()),
                 }
             } else if self.socket.read_buf(&mut self.report).await? == 0 {
-                return Err(io::Error::other("the process that watches over the command was killed"));
+                return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
     }

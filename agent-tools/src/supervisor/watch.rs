@@ -30,7 +30,7 @@ pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     let grace = arguments.next().and_then(|millis| millis.to_str()?.parse().ok()).map(Duration::from_millis);
     let (Some(grace), Some(command)) = (grace, arguments.next()) else { return ExitCode::FAILURE };
     match start(&command) {
-        Ok(shell) => match watch(shell, grace) {
+        Ok((shell, signals)) => match watch(shell, &signals, grace) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
         },
@@ -41,25 +41,25 @@ pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn start(command: &OsString) -> io::Result<Pid> {
+/// Starts the shell, and blocks the signals that the supervisor reads from then on.
+fn start(command: &OsString) -> io::Result<(Pid, SigSet)> {
     setsid()?;
     set_child_subreaper(true)?;
-    let shell = Command::new("bash").arg("-c").arg(command).stdin(Stdio::null()).process_group(0).spawn()?;
-    // The agent waits for the end of the output, so it must not be this process that holds the pipe open.
     let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
+    let signals =
+        SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]);
+    let shell = Command::new("bash").arg("-c").arg(command).stdin(Stdio::null()).process_group(0).spawn()?;
+    // Not before, as the shell would have inherited it; and at once, as a polite signal of the command's own must not
+    // end this process first. A shell that has ended already is met by the first `reap`.
+    signals.thread_block()?;
+    // The agent waits for the end of the output, so it must not be this process that holds the pipe open.
     dup2_stdout(&nowhere)?;
     dup2_stderr(&nowhere)?;
-    Ok(Pid::from_raw(i32::try_from(shell.id()).map_err(io::Error::other)?))
+    Ok((Pid::from_raw(i32::try_from(shell.id()).map_err(io::Error::other)?), signals))
 }
 
-fn watch(shell: Pid, grace: Duration) -> nix::Result<()> {
-    // Blocked only now, as the shell would have inherited it. A child that ended before is met by the first `reap`.
-    let mut signals = SigSet::empty();
-    for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
-        signals.add(signal);
-    }
-    signals.thread_block()?;
-    let signal_fd = SignalFd::with_flags(&signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
+fn watch(shell: Pid, signals: &SigSet, grace: Duration) -> nix::Result<()> {
+    let signal_fd = SignalFd::with_flags(signals, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     // Under `#[tokio::main]` the hook comes after the runtime's threads, and one of them may swallow `SIGCHLD`.
     let is_alone = fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1);
     let agent = io::stdin();

@@ -32,6 +32,7 @@ cases![
     rule_4_7_a_daemon_that_holds_the_pipe_is_named_and_not_waited_for,
     rule_4_7_a_daemon_that_never_falls_silent_is_not_waited_for,
     rule_4_7_output_right_before_the_exit_is_complete,
+    rule_4_7_what_comes_in_small_pieces_after_the_exit_is_complete,
     rule_4_7_a_timeout_ends_grandchildren_and_keeps_output,
     rule_4_7_a_process_that_ignores_term_is_ended,
     rule_4_7_a_stopped_process_is_ended,
@@ -164,12 +165,23 @@ async fn rule_4_7_a_daemon_that_never_falls_silent_is_not_waited_for() {
 }
 
 async fn rule_4_7_output_right_before_the_exit_is_complete() {
+    let dir = tempfile::tempdir().unwrap();
+    let context = here().with_artifacts_dir(Some(dir.path().into()));
     for _ in 0..5 {
-        let output = run_here("sleep 30.5 & head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end; kill $!").await;
+        let command = "sleep 30.5 & head -c 3000000 /dev/zero | tr '\\0' x; echo; echo the end; kill $!";
+        let output = run(&context, command, None).await.expect("a result");
         // The killed process may still be on its way out, and be named.
         assert!(text(&output).contains("x\nthe end"));
         assert_eq!(details(&output)["truncation"]["total_bytes"], 3_000_009);
     }
+}
+
+async fn rule_4_7_what_comes_in_small_pieces_after_the_exit_is_complete() {
+    // The shell does not wait for the loop behind `>( )`, which writes a line at a time.
+    let output = run_here("seq 300 > >(while read -r line; do echo $line; done)").await;
+    let text = text(&output);
+    let numbers: Vec<&str> = text.lines().take_while(|line| !line.is_empty()).collect();
+    assert_eq!(numbers.len(), 300, "{text}");
 }
 
 async fn rule_4_7_a_timeout_ends_grandchildren_and_keeps_output() {
@@ -317,9 +329,12 @@ async fn rule_4_8_output_is_readable() {
 }
 
 async fn rule_4_8_progress_shows_the_latest_lines() {
+    let dir = tempfile::tempdir().unwrap();
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
-    let context = here().with_progress(Progress::to(move |update| sink.lock().unwrap().push(update)));
+    let context = here()
+        .with_artifacts_dir(Some(dir.path().into()))
+        .with_progress(Progress::to(move |update| sink.lock().unwrap().push(update)));
     run(&context, "seq 5000; sleep 0.3; echo done; sleep 0.3", None).await.unwrap();
     let seen = seen.lock().unwrap();
     let texts: Vec<_> = seen.iter().filter_map(|update| update.content.first()?.as_text()).collect();
