@@ -142,7 +142,7 @@ pub(crate) async fn run_provider(
 
 /// The next event, or a failed test: a run that hangs is the worst fault of all.
 async fn next(run: &mut agent_core::Run<'_>) -> Option<AgentEvent> {
-    tokio::time::timeout(Duration::from_secs(600), run.next()).await.expect("the run does not hang")
+    tokio::time::timeout(Duration::from_mins(2), run.next()).await.expect("the run does not hang")
 }
 
 /// One line for each event; runs of deltas are one line.
