@@ -13,6 +13,7 @@ use serde::forward_to_deserialize_any;
 use serde_json::{Map, Value};
 
 use crate::context::{CallId, CancellationToken, Dep, Dependency, Progress, ToolContext};
+use crate::schema;
 use crate::signature::{Limits, Signature};
 use crate::tool::ToolError;
 
@@ -365,26 +366,9 @@ fn unknown_argument(name: &str, known: &[&str]) -> String {
     if known.is_empty() {
         return format!("{name}: unknown argument; the tool takes none");
     }
-    let nearest = known.iter().min_by_key(|known| distance(name, known));
-    let near = nearest.filter(|known| distance(name, known) <= 1 + name.len() / 3);
-    let guess = near.map(|known| format!("did you mean `{known}`? ")).unwrap_or_default();
+    let near = schema::nearest(name, known.iter().copied());
+    let guess = near.first().map(|known| format!("did you mean `{known}`? ")).unwrap_or_default();
     format!("{name}: unknown argument; {guess}known are {}", known.join(", "))
-}
-
-/// How many letters must be added, removed or changed to make `a` into `b`.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let change = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = change.min(diagonal + 1).min(row[j] + 1);
-        }
-    }
-    row[b.len()]
 }
 
 /// The value of a `T` that is left out, if it may be (`Option` and what wraps one).

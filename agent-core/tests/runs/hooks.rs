@@ -106,15 +106,6 @@ async fn rule_2_6_a_hook_that_fails_panics_or_hangs_is_an_error_result() {
             std::future::pending().boxed()
         }
     }
-    let failing =
-        run(one_call(), |agent| agent.tool(echo()).hooks(before(|_| Err(HookError("no policy".into()))))).await;
-    assert!(
-        failing.transcript.contains("call_1 failed: A check of this call failed: no policy"),
-        "{}",
-        failing.transcript
-    );
-    let hanging = run(one_call(), |agent| agent.tool(echo()).hooks(Hangs).hook_timeout(Duration::from_secs(5))).await;
-    assert!(hanging.transcript.contains("it took longer than 5 s"), "{}", hanging.transcript);
     struct Panics;
     impl Hooks for Panics {
         fn after_tool_call<'a>(
@@ -125,6 +116,15 @@ async fn rule_2_6_a_hook_that_fails_panics_or_hangs_is_an_error_result() {
             async { panic!("oh") }.boxed()
         }
     }
+    let failing =
+        run(one_call(), |agent| agent.tool(echo()).hooks(before(|_| Err(HookError("no policy".into()))))).await;
+    assert!(
+        failing.transcript.contains("call_1 failed: A check of this call failed: no policy"),
+        "{}",
+        failing.transcript
+    );
+    let hanging = run(one_call(), |agent| agent.tool(echo()).hooks(Hangs).hook_timeout(Duration::from_secs(5))).await;
+    assert!(hanging.transcript.contains("it took longer than 5 s"), "{}", hanging.transcript);
     let panicking = run(one_call(), |agent| agent.tool(echo()).hooks(Panics)).await;
     assert!(
         panicking.transcript.contains("call_1 failed: a\nA check of this result failed: it panicked: oh"),
