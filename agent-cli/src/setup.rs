@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use agent_core::context::State;
 use agent_core::provider::anthropic::Anthropic;
@@ -237,35 +237,18 @@ fn session_error(error: SessionError, places: &Places) -> CliError {
 
 /// An id that sorts by time: `20261201-022345-8f3a1c`, in UTC, with six random hexadecimal digits.
 fn session_id(now: SystemTime, random: u32) -> String {
-    let [year, month, day, hour, minute, second] = utc(now);
-    format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}-{:06x}", random & 0xff_ffff)
+    let time = timestamp(now).replace(['-', ':', 'Z'], "").replace('T', "-");
+    format!("{time}-{:06x}", random & 0xff_ffff)
 }
 
 /// A time as RFC 3339 writes it, in UTC.
 pub(crate) fn timestamp(time: SystemTime) -> String {
-    let [year, month, day, hour, minute, second] = utc(time);
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
-}
-
-/// Year, month, day, hour, minute and second of a time since 1970, by the proleptic Gregorian calendar.
-fn utc(time: SystemTime) -> [u64; 6] {
-    let seconds = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Counted in eras of 400 years (146,097 days) that begin on 1 March, so that the leap day comes last.
-    let shifted = days + 719_468;
-    let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
-    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + u64::from(month <= 2);
-    [year, month, day, rest / 3600, rest / 60 % 60, rest % 60]
+    humantime::format_rfc3339_seconds(time).to_string()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, UNIX_EPOCH};
 
     use super::*;
 
