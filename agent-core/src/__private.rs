@@ -5,7 +5,7 @@ pub use std::time::Duration;
 pub use inventory;
 
 pub use crate::function::{Attributes, FunctionTool, blocking, boxed, identity};
-pub use crate::param::{Call, Lend, Slot, argument, param, shown, shown_argument};
+pub use crate::param::{Call, FromText, Lend, Slot, argument, param, shown, shown_argument};
 pub use crate::reply::{
     FailWithNothing, FailWithSources, FailWithText, Failure, ReplyAny, ReplyNothing, Returned, SplitPlain, Success,
     check,

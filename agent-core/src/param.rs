@@ -181,6 +181,25 @@ impl<T: Never> ShownArgument<FromAgent> for T {}
 /// each bound of the only impl.
 pub trait Never: Param<FromModel> + Serialize {}
 
+/// What a text in `default = "…"` or `example = "…"` turns into.
+#[diagnostic::on_unimplemented(
+    message = "a text cannot be a default or an example of type `{Self}`",
+    label = "not made from a text",
+    note = "help: write a value of type `{Self}`, without quotes if it is a number"
+)]
+pub trait FromText: Sized {
+    #[doc(hidden)]
+    fn from_text(text: &'static str) -> Self;
+}
+
+// The impls of `From` that rustc would list instead are those of all crates in the tree.
+#[diagnostic::do_not_recommend]
+impl<T: From<&'static str>> FromText for T {
+    fn from_text(text: &'static str) -> Self {
+        text.into()
+    }
+}
+
 /// A type that a tool can borrow: `&str`, `&Path`, `&[T]` and any `&T`.
 ///
 /// `Owned` is read from the arguments or injected; the function gets a reference to it.

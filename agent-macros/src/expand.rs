@@ -63,12 +63,12 @@ fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
     let default = param.default.iter().map(|default| match default {
         DefaultValue::OfType(span) => quote_spanned!(*span=> .default(::core::default::Default::default)),
         DefaultValue::Value(value) => {
-            let (value, span) = (lazily(value), ends(value).0);
+            let (value, span) = (lazily(value, private), ends(value).0);
             quote_spanned!(span=> .default(#value))
         }
     });
     let example = param.example.iter().map(|example| {
-        let (value, span) = (lazily(example), ends(example).0);
+        let (value, span) = (lazily(example, private), ends(example).0);
         quote_spanned!(span=> .example(#value))
     });
     let limits = limits(param, private);
@@ -80,15 +80,22 @@ fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
 }
 
 /// A closure that makes a default or an example.
-fn lazily(value: &Expr) -> TokenStream {
+fn lazily(value: &Expr, private: &TokenStream) -> TokenStream {
     match value {
         // A text literal stands for whatever a text turns into: `String`, `PathBuf`.
         Expr::Lit(lit) if matches!(lit.lit, Lit::Str(_)) => {
             let (first, _) = ends(lit);
-            quote_spanned!(first=> || ::core::convert::From::<&str>::from(#lit))
+            // rustc points at the path, so the path stands where the text stands.
+            let private: TokenStream = private.clone().into_iter().map(|token| at(token, first)).collect();
+            quote_spanned!(first=> || #private::FromText::from_text(#lit))
         }
         value => quote!(|| #value),
     }
+}
+
+fn at(mut token: TokenTree, span: Span) -> TokenTree {
+    token.set_span(span);
+    token
 }
 
 fn limits(param: &CheckedParam, private: &TokenStream) -> Option<TokenStream> {
