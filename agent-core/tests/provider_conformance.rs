@@ -1,6 +1,9 @@
 //! Every wire protocol against a server on the loopback interface that says what real services say, also when they
 //! are wrong. The names of the cases follow the traps they are for.
-#![expect(clippy::expect_used, clippy::unwrap_used, reason = "a failed expectation is how a test fails")]
+#![cfg_attr(
+    all(feature = "anthropic", feature = "openai"),
+    expect(clippy::expect_used, clippy::unwrap_used, reason = "a failed expectation is how a test fails")
+)]
 #![cfg(all(feature = "anthropic", feature = "openai"))]
 
 mod support;
