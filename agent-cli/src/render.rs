@@ -28,6 +28,8 @@ pub(crate) struct Renderer {
     verbose: bool,
     /// Calls that are running, and since when.
     running: HashMap<String, Instant>,
+    /// The call whose line was written last, with nothing of other calls behind it.
+    last_call: Option<String>,
     /// Bytes of the present message's text that were written.
     written: usize,
     /// Whether the answer's last line is still open.
@@ -39,7 +41,16 @@ pub(crate) struct Renderer {
 impl Renderer {
     /// A renderer for these looks of answer and notes. `verbose` shows reasoning and what tools put out.
     pub(crate) fn new(answer: Look, notes: Look, verbose: bool) -> Self {
-        Self { answer, notes, verbose, running: HashMap::new(), written: 0, open_line: false, open_thought: false }
+        Self {
+            answer,
+            notes,
+            verbose,
+            running: HashMap::new(),
+            last_call: None,
+            written: 0,
+            open_line: false,
+            open_thought: false,
+        }
     }
 
     /// Writes what there is to see of an event. Errors are those of `answer`; nobody can be told of those of `notes`.
@@ -75,6 +86,7 @@ impl Renderer {
             }
             AgentEvent::ToolStarted { call, coerced, .. } => {
                 self.running.insert(call.id.clone(), now);
+                self.last_call = Some(call.id.clone());
                 self.call_line(call, coerced, notes);
             }
             AgentEvent::ToolFinished { result } => self.result_line(result, now, notes),
@@ -160,6 +172,10 @@ impl Renderer {
         facts.extend(took.filter(|took| *took >= Duration::from_millis(100)).map(seconds));
         if facts.is_empty() {
             facts.push("done".to_owned());
+        }
+        // Beside other calls, the line above may be about another one.
+        if self.last_call.take().as_ref() != Some(&result.call_id) {
+            facts.insert(0, result.tool_name.clone());
         }
         let mark = if result.is_error { look.paint(RED, "✗") } else { look.paint(GREEN, "✓") };
         let _ = writeln!(notes, "  {mark} {}", look.safe(&facts.join(" · ")));

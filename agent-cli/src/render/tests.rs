@@ -166,3 +166,19 @@ fn rule_6_1_a_long_output_is_shown_by_its_ends() {
     let shown = rendered(PLAIN, true, &[result(&long.join("\n"), false, json!(null))]);
     assert!(shown.contains("    20\n    … 60 more lines …\n    81\n"), "{shown}");
 }
+
+#[test]
+fn rule_6_1_outcomes_of_calls_side_by_side_are_told_apart() {
+    let call = |id: &str, tool: &str| AgentEvent::ToolStarted {
+        call: ToolCall::from_value(id, tool, json!({"path": "a"})),
+        label: tool.to_owned(),
+        coerced: Vec::new(),
+    };
+    let done = |id: &str, tool: &str| {
+        let call = ToolCall::from_value(id, tool, json!({}));
+        AgentEvent::ToolFinished { result: ToolResult { is_error: false, ..ToolResult::error(&call, "") } }
+    };
+    let events = [call("1", "read"), call("2", "write"), done("2", "write"), done("1", "read")];
+    let expected = "● read  a\n● write  a\n  ✓ 1.5 s\n  ✓ read · 4.5 s\n";
+    assert_eq!(rendered(PLAIN, false, &events), expected);
+}
