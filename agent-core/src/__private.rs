@@ -11,7 +11,7 @@ pub use crate::reply::{
     check,
 };
 pub use crate::signature::{Limits, Signature};
-pub use crate::toolset::with_function;
+pub use crate::toolset::{assert_linked, with_function};
 
 /// Converts a function's split return value, by method lookup on the concrete types.
 #[doc(hidden)]

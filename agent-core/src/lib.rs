@@ -82,6 +82,6 @@ pub use toolset::Toolset;
 pub use turn::RetryPolicy;
 
 /// The README's programs compile and run as they stand there.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "openai"))]
 #[doc = include_str!("../../README.md")]
 struct Readme;

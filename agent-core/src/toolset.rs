@@ -246,3 +246,43 @@ macro_rules! toolset {
         tools
     }};
 }
+
+/// Panics unless tools of these names are linked into the program, and says which are not.
+///
+/// For a test of the program itself: a crate that the program names nowhere is dropped by the linker, and its tools
+/// with it.
+///
+/// ```
+/// use agent_core::{assert_linked, tool};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: f64, b: f64) -> f64 {
+///     a + b
+/// }
+///
+/// assert_linked!("add");
+/// ```
+///
+/// ```should_panic
+/// agent_core::assert_linked!("not_there");
+/// ```
+#[macro_export]
+macro_rules! assert_linked {
+    ($($name:expr),+ $(,)?) => {
+        $crate::__private::assert_linked(&[$($name),+])
+    };
+}
+
+/// The check of [`assert_linked!`](crate::assert_linked).
+#[doc(hidden)]
+#[track_caller]
+pub fn assert_linked(names: &[&str]) {
+    let linked = Toolset::linked();
+    let missing: Vec<&str> = names.iter().copied().filter(|name| linked.get(name).is_none()).collect();
+    assert!(
+        missing.is_empty(),
+        "not linked into this program: {}. Mention their crate once, anywhere: `use that_crate as _;`. Linked are {linked:?}",
+        missing.join(", "),
+    );
+}

@@ -65,7 +65,8 @@ impl Default for BashSettings {
 /// together.
 ///
 /// There is no input and no terminal; every call is a new shell. A long output is shown as its beginning and its end,
-/// and kept in full in a file. A process started with `&` goes on running after the call.
+/// and kept in full in a file. A process started with `&` goes on running after the call, until the
+/// agent ends.
 #[tool(destructive, open_world)]
 pub async fn bash(
     /// The command, one or more lines of bash.
