@@ -2,7 +2,7 @@ use super::*;
 
 fn env(vars: &[(&str, &str)]) -> Environment {
     let vars = vars.iter().map(|(name, value)| ((*name).into(), (*value).into()));
-    Environment { vars: vars.collect(), current_dir: "/work".into() }
+    Environment { vars: vars.collect(), current_dir: "/project".into() }
 }
 
 #[track_caller]
@@ -21,7 +21,7 @@ fn rule_6_1_where_configuration_and_sessions_are() {
     check_places(&[("HOME", "/h"), ("XDG_CONFIG_HOME", "/c")], "/c/agent/config.toml", sessions);
     check_places(&[("HOME", "/h"), ("XDG_STATE_HOME", "/s")], config, "/s/agent/sessions");
     check_places(&[("AGENT_HOME", "/a"), ("XDG_STATE_HOME", "/s")], "/a/config.toml", "/a/sessions");
-    check_places(&[("AGENT_HOME", "a")], "/work/a/config.toml", "/work/a/sessions");
+    check_places(&[("AGENT_HOME", "a")], "/project/a/config.toml", "/project/a/sessions");
     assert!(Places::of(&env(&[])).unwrap_err().to_string().contains("HOME is not set"));
 }
 
