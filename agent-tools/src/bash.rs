@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at};
 
-use crate::process::{Launch, Running};
+use crate::process::{Launch, MAX_COMMAND, Running};
 
 mod environment;
 mod output;
@@ -82,6 +82,12 @@ pub async fn bash(
         }
         Some(seconds) => return Err(ToolError::retry(format!("timeout must be above 0 seconds, not {seconds}"))),
     };
+    if command.len() > MAX_COMMAND {
+        return Err(ToolError::retry(format!(
+            "the command has {} bytes, and bash takes {MAX_COMMAND} at most: write it to a script file and run that",
+            command.len()
+        )));
+    }
     let working_dir = cx.working_dir().to_owned();
     if !working_dir.is_dir() {
         return Err(ToolError::failed(format!("the working directory {} does not exist", working_dir.display())));

@@ -85,6 +85,9 @@ mod linux {
         if chosen("rule_4_7_a_command_that_kills_its_supervisor_politely_ends_itself") {
             block_on(a_command_that_kills_its_supervisor_politely_ends_itself());
         }
+        if chosen("rule_4_7_a_command_is_not_found_in_its_supervisor") {
+            block_on(a_command_is_not_found_in_its_supervisor());
+        }
         if chosen("rule_4_7_threads_before_the_hook_do_not_hide_the_end_of_a_command") {
             block_on(threads_before_the_hook_do_not_hide_the_end_of_a_command());
         }
@@ -173,6 +176,14 @@ mod linux {
         let output = run(&here(), "echo before; kill -KILL $PPID; sleep 0.2", None).await.unwrap();
         assert!(output.is_error);
         assert!(text(&output).starts_with("before\n\nthe process that watches over the command was killed"));
+    }
+
+    async fn a_command_is_not_found_in_its_supervisor() {
+        let command =
+            "grep -c -a 'a word [o]f this command' /proc/$PPID/cmdline /proc/$PPID/environ # a word of this command";
+        let output = run(&here(), command, None).await.unwrap();
+        let text = text(&output);
+        assert!(text.lines().filter(|line| line.ends_with(":0")).count() == 2, "{text}");
     }
 
     async fn threads_before_the_hook_do_not_hide_the_end_of_a_command() {

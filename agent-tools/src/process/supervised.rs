@@ -1,6 +1,6 @@
 //! Processes below a supervisor, as the agent sees them.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::process::{ExitStatus, Stdio};
@@ -31,11 +31,17 @@ pub(crate) struct Supervised {
 }
 
 impl Supervised {
-    pub(super) fn start(mut command: Command, grace: Duration) -> io::Result<Self> {
-        let (ours, theirs) = StdUnixStream::pair()?;
+    /// Starts `supervisor`, and hands it the command for its shell.
+    pub(super) fn start(mut supervisor: Command, command: &str, grace: Duration) -> io::Result<Self> {
+        let (mut ours, theirs) = StdUnixStream::pair()?;
+        let child = supervisor.stdin(Stdio::from(OwnedFd::from(theirs))).spawn();
+        // It holds the other end of the socket too: the write must fail, not wait, if the supervisor is gone.
+        drop(supervisor);
+        let supervisor = child?;
+        // The socket holds a command of any length that is allowed; if not, reading it is the first thing that is done.
+        ours.write_all(command.as_bytes())?;
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
-        let supervisor = command.stdin(Stdio::from(OwnedFd::from(theirs))).spawn()?;
         Ok(Self { supervisor, socket, report: Vec::new(), status: None, grace })
     }
 

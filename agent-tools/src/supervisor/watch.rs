@@ -1,9 +1,10 @@
 //! The supervisor's own life: start the shell, tell how it ended, end what is left when told to.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -26,10 +27,11 @@ const ASK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs to the end of the tree. The socket to the agent is the standard input; the arguments are those of
 /// [`invocation`](super::invocation).
-pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let grace = arguments.next().and_then(|millis| millis.to_str()?.parse().ok()).map(Duration::from_millis);
-    let (Some(grace), Some(command)) = (grace, arguments.next()) else { return ExitCode::FAILURE };
-    match start(&command) {
+pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut numbers = arguments.map_while(|number| number.to_str()?.parse().ok());
+    let (Some(grace), Some(length)) = (numbers.next(), numbers.next()) else { return ExitCode::FAILURE };
+    let grace = Duration::from_millis(grace);
+    match read_command(length).and_then(start) {
         Ok((shell, signals)) => match watch(shell, &signals, grace) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
@@ -41,14 +43,21 @@ pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Reads the command, and nothing that may follow it, from the socket.
+fn read_command(length: u64) -> io::Result<OsString> {
+    let mut command = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    File::from(io::stdin().as_fd().try_clone_to_owned()?).read_exact(&mut command)?;
+    Ok(OsString::from_vec(command))
+}
+
 /// Starts the shell, and blocks the signals that the supervisor reads from then on.
-fn start(command: &OsString) -> io::Result<(Pid, SigSet)> {
+fn start(command: OsString) -> io::Result<(Pid, SigSet)> {
     setsid()?;
     set_child_subreaper(true)?;
     let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
     let signals =
         SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]);
-    let shell = Command::new("bash").arg("-c").arg(command).stdin(Stdio::null()).process_group(0).spawn()?;
+    let shell = Command::new("bash").args(["-c", "--"]).arg(command).stdin(Stdio::null()).process_group(0).spawn()?;
     // Not before, as the shell would have inherited it; and at once, as a polite signal of the command's own must not
     // end this process first. A shell that has ended already is met by the first `reap`.
     signals.thread_block()?;

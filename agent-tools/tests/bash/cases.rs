@@ -28,6 +28,8 @@ cases![
     rule_4_9_a_signal_is_named,
     rule_4_6_there_is_no_input_and_nothing_that_waits_for_a_person,
     rule_4_6_secrets_do_not_reach_the_command,
+    rule_4_6_a_command_may_be_of_any_length_that_bash_takes,
+    rule_4_6_a_command_that_begins_with_a_dash_is_no_option,
     rule_4_7_a_missing_working_directory_is_named,
     rule_4_7_a_daemon_that_holds_the_pipe_is_named_and_not_waited_for,
     rule_4_7_a_daemon_that_never_falls_silent_is_not_waited_for,
@@ -129,6 +131,24 @@ async fn rule_4_6_secrets_do_not_reach_the_command() {
     // Nor may it find them one process up.
     let output = run(&context, "tr '\\0' '\\n' < /proc/$$/environ | grep -c -e A_TOKEN -e ^B=", None).await.unwrap();
     assert_eq!(text(&output), "0\n\nexit code 1");
+}
+
+async fn rule_4_6_a_command_may_be_of_any_length_that_bash_takes() {
+    let longest = format!("echo ${{#1}} done #{}", "é".repeat(65_000));
+    let longest = format!("{longest}{}", "x".repeat(131_071 - longest.len()));
+    assert_eq!(text(&run_here(&longest).await), "0 done\n");
+    let error = run(&here(), &format!("{longest}x"), None).await.unwrap_err();
+    assert!(error.message().contains("131072 bytes, and bash takes 131071 at most"), "{}", error.message());
+    assert_eq!(text(&run_here("").await), "(no output)");
+    // Bytes that no argument can hold.
+    assert!(run(&here(), "echo \0", None).await.is_err());
+}
+
+async fn rule_4_6_a_command_that_begins_with_a_dash_is_no_option() {
+    for command in ["-x", "--version", "-c", "--", "-"] {
+        let output = run_here(command).await;
+        assert!(text(&output).ends_with(&format!("{command}: command not found\n\nexit code 127")), "{output:?}");
+    }
 }
 
 async fn rule_4_7_a_missing_working_directory_is_named() {
