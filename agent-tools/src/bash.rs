@@ -134,7 +134,7 @@ enum Wake {
     Show,
 }
 
-const SUPERVISOR_LOST: &str = "the process that watches over the command was killed, so how it ended is unknown, and what it started may still run";
+const SUPERVISOR_LOST: &str = "the process that watches over the command was killed, so how it ended is unknown; what it started was ended too, but a daemon of a session of its own may still run";
 
 /// The shell's end, or `None` where nobody is left to tell.
 fn known(status: io::Result<ExitStatus>) -> io::Result<Option<ExitStatus>> {

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl::set_child_subreaper;
+use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -54,6 +54,8 @@ fn read_command(length: u64) -> io::Result<OsString> {
 fn start(command: OsString) -> io::Result<(Pid, SigSet)> {
     setsid()?;
     set_child_subreaper(true)?;
+    // When a command has stopped this process, the agent's death must wake it, or the tree would stay.
+    set_pdeathsig(Signal::SIGCONT)?;
     let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
     let signals =
         SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]);
