@@ -295,5 +295,10 @@ fn result(finished: &Finished, collected: Collected, cx: &ToolContext) -> ToolOu
 }
 
 fn signal_name(number: i32) -> String {
+    // The C library keeps the first two of the kernel's real-time signals to itself.
+    #[cfg(target_os = "linux")]
+    if let 34..=64 = number {
+        return if number == 34 { "SIGRTMIN".to_owned() } else { format!("SIGRTMIN+{}", number - 34) };
+    }
     Signal::try_from(number).map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_owned())
 }

@@ -14,8 +14,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdout, getpid, read, setsid, write};
+use rustix::process::{WaitOptions, wait};
 
 use super::{Report, tree};
 
@@ -118,15 +118,14 @@ fn timeout_until(time: Option<Instant>, is_alone: bool) -> PollTimeout {
 /// Collects every child that ended; false when none is left.
 fn reap(shell: Pid) -> bool {
     loop {
-        let (pid, raw) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(pid, code)) => (pid, code << 8),
-            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, signal as i32),
-            Ok(WaitStatus::StillAlive) => return true,
-            Ok(_) | Err(Errno::EINTR) => continue,
+        // Not `nix`, whose status has no place for an end by a real-time signal: the child would be gone, unnamed.
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == shell.as_raw() => {
+                report(&Report::Ended(ExitStatus::from_raw(status.as_raw())));
+            }
+            Ok(None) => return true,
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return false,
-        };
-        if pid == shell {
-            report(&Report::Ended(ExitStatus::from_raw(raw)));
         }
     }
 }

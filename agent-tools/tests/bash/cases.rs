@@ -107,6 +107,15 @@ async fn rule_4_9_a_signal_is_named() {
     let output = run_here("echo before; kill -SEGV $$").await;
     assert_eq!(text(&output), "before\n\nkilled by SIGSEGV");
     assert_eq!((&details(&output)["exit_code"], &details(&output)["signal"]), (&Value::Null, &"SIGSEGV".into()));
+    // Real-time signals have numbers only, and the shell may be ended by one as by any other; so may an orphan before it.
+    for (signal, name) in [("RTMIN", "SIGRTMIN"), ("RTMIN+3", "SIGRTMIN+3"), ("64", "SIGRTMIN+30")] {
+        let command = format!("(bash -c 'kill -RTMAX $$' &) | cat; echo before; kill -{signal} $$");
+        let output = run_here(&command).await;
+        // The orphan may still be on its way out, and be named.
+        let text = text(&output);
+        assert!(text.starts_with("before\n\n") && text.ends_with(&format!("killed by {name}")), "{text}");
+        assert_eq!((output.is_error, &details(&output)["signal"]), (true, &name.into()));
+    }
 }
 
 async fn rule_4_6_there_is_no_input_and_nothing_that_waits_for_a_person() {
