@@ -44,6 +44,7 @@ cases![
     rule_4_8_a_flood_stays_small_in_memory_and_on_disk,
     rule_4_8_long_output_keeps_both_ends_and_a_private_file_with_all,
     rule_4_8_output_is_readable,
+    rule_4_8_a_long_progress_bar_shows_its_last_state,
     rule_4_8_progress_shows_the_latest_lines,
 ];
 
@@ -355,6 +356,42 @@ async fn rule_4_8_output_is_readable() {
     ] {
         assert_eq!(text(&run_here(command).await), readable, "{command}");
     }
+}
+
+async fn rule_4_8_a_long_progress_bar_shows_its_last_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let context = here().with_artifacts_dir(Some(dir.path().into()));
+    let bar = |start: &str, end: &str| format!("seq -f '{start}%.0f of 300000{end}' 300000 | tr -d '\\n'");
+    // Returns before or after each state, with an escape that clears the line, and among ordinary lines.
+    for (command, shown) in [
+        (bar("\r", ""), "300000 of 300000"),
+        (bar("", "\r"), "300000 of 300000"),
+        (format!("{}; echo", bar("\r\x1b[K", "")), "300000 of 300000\n"),
+        (
+            format!("echo before; {}; echo; echo after", bar("\x1b[32m", "\x1b[0m\r")),
+            "before\n300000 of 300000\nafter\n",
+        ),
+        (format!("{}; echo; {0}", bar("\r", "")), "300000 of 300000\n300000 of 300000"),
+    ] {
+        let output = run(&context, &command, None).await.unwrap();
+        assert_eq!(text(&output), shown, "{command:?}");
+        assert!(details(&output)["truncation"].is_null());
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "a file nobody is told of");
+
+    // Where lines are left out, the file has every state of the bar.
+    let command = format!("{}; echo; seq 300000; {0}", bar("\r", ""));
+    let output = run(&context, &command, None).await.unwrap();
+    let text = text(&output);
+    assert!(text.starts_with("300000 of 300000\n1\n2\n") && text.ends_with("\n300000\n300000 of 300000"), "{text}");
+    assert!(text.lines().count() <= 2_001 && !text.contains('\r'));
+    let file = details(&output)["truncation"]["full_output"].as_str().unwrap();
+    assert!(fs::read_to_string(file).unwrap().starts_with("\r1 of 300000\r2 of 300000\r3 of"));
+
+    // Ordinary lines of another system, more than memory keeps.
+    let output = run(&context, "seq 200000 | sed 's/$/\\r/'", None).await.unwrap();
+    let text = self::text(&output);
+    assert!(text.starts_with("1\n2\n3\n") && text.ends_with("\n199999\n200000\n"), "{text}");
 }
 
 async fn rule_4_8_progress_shows_the_latest_lines() {
