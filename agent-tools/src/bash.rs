@@ -25,6 +25,10 @@ const IDLE: Duration = Duration::from_millis(50);
 const DRAIN_LIMIT: Duration = Duration::from_millis(400);
 /// More than a pipe holds: once as much was read, all that the shell itself wrote is among it.
 const DRAIN_BYTES: usize = 2 << 20;
+/// Seconds; less would end every command before it has begun.
+const MIN_TIMEOUT: f64 = 0.001;
+/// Processes left running that are shown to the model; the details have all of them.
+const SHOWN_SURVIVORS: usize = 5;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const READ_SIZE: usize = 64 * 1024;
 
@@ -77,10 +81,12 @@ pub async fn bash(
     let settings = cx.state::<BashSettings>().map_or_else(BashSettings::default, |settings| (*settings).clone());
     let limit = match timeout {
         None => settings.default_timeout,
-        Some(seconds) if seconds > 0.0 => {
+        Some(seconds) if seconds >= MIN_TIMEOUT => {
             Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).min(settings.max_timeout)
         }
-        Some(seconds) => return Err(ToolError::retry(format!("timeout must be above 0 seconds, not {seconds}"))),
+        Some(seconds) => {
+            return Err(ToolError::retry(format!("timeout must be at least {MIN_TIMEOUT} seconds, not {seconds}")));
+        }
     };
     if command.len() > MAX_COMMAND {
         return Err(ToolError::retry(format!(
@@ -278,7 +284,7 @@ fn result(finished: &Finished, collected: Collected, cx: &ToolContext) -> ToolOu
     let mut text = collected.text;
     let mut notes = Vec::new();
     if !finished.survivors.is_empty() {
-        notes.push(format!("still running: {}", finished.survivors.join("; ")));
+        notes.push(still_running(&finished.survivors));
     }
     let is_error = failure.is_some();
     notes.extend(failure);
@@ -292,6 +298,12 @@ fn result(finished: &Finished, collected: Collected, cx: &ToolContext) -> ToolOu
     }
     let output = if is_error { ToolOutput::error(text) } else { ToolOutput::text(text) };
     output.details(details)
+}
+
+fn still_running(survivors: &[String]) -> String {
+    let (shown, more) = survivors.split_at(survivors.len().min(SHOWN_SURVIVORS));
+    let count = if more.is_empty() { String::new() } else { format!("; and {} more", more.len()) };
+    format!("still running: {}{count}", shown.join("; "))
 }
 
 fn signal_name(number: i32) -> String {

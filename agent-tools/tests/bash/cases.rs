@@ -32,6 +32,7 @@ cases![
     rule_4_6_a_command_that_begins_with_a_dash_is_no_option,
     rule_4_7_a_missing_working_directory_is_named,
     rule_4_7_a_daemon_that_holds_the_pipe_is_named_and_not_waited_for,
+    rule_4_7_many_daemons_are_counted,
     rule_4_7_a_daemon_that_never_falls_silent_is_not_waited_for,
     rule_4_7_output_right_before_the_exit_is_complete,
     rule_4_7_what_comes_in_small_pieces_after_the_exit_is_complete,
@@ -180,6 +181,20 @@ async fn rule_4_7_a_daemon_that_holds_the_pipe_is_named_and_not_waited_for() {
     eventually("the daemon ends", || !is_running(pid)).await;
 }
 
+async fn rule_4_7_many_daemons_are_counted() {
+    for (count, end) in [(5, ""), (6, "; and 1 more"), (300, "; and 295 more")] {
+        let command = format!("for i in {{1..{count}}}; do exec sleep 32 > /dev/null & done");
+        let output = run_here(&command).await;
+        let all = details(&output)["still_running"].as_array().unwrap().clone();
+        let pids: Vec<&str> = all.iter().map(|name| name.as_str().unwrap().split(' ').next().unwrap()).collect();
+        run_here(&format!("kill {}", pids.join(" "))).await;
+        assert_eq!(all.len(), count);
+        let text = text(&output);
+        assert!(text.starts_with("(no output)\n\nstill running: ") && text.ends_with(end), "{text}");
+        assert!(text.matches("; ").count() <= 5 && text.len() < 600, "{text}");
+    }
+}
+
 async fn rule_4_7_a_daemon_that_never_falls_silent_is_not_waited_for() {
     let start = Instant::now();
     let output = run_here("(while sleep 0.01; do echo tick; done) & echo $! > /dev/null; echo pid=$!").await;
@@ -225,9 +240,12 @@ async fn rule_4_7_a_timeout_ends_grandchildren_and_keeps_output() {
     let settings = BashSettings { max_timeout: Duration::from_millis(200), ..BashSettings::default() };
     let output = run(&with_settings(here(), settings), "sleep 31", Some(1e300)).await.unwrap();
     assert!(details(&output)["timed_out"] == true, "{output:?}");
-    for wrong in [0.0, -1.0, f64::NAN] {
-        assert!(run(&here(), "true", Some(wrong)).await.is_err());
+    for wrong in [0.0, 1e-12, 0.000_9, -1.0, f64::NAN, f64::NEG_INFINITY] {
+        let error = run(&here(), "true", Some(wrong)).await.unwrap_err();
+        assert!(error.message().starts_with("timeout must be at least 0.001 seconds, not "), "{}", error.message());
     }
+    let output = run(&here(), "sleep 31", Some(0.001)).await.unwrap();
+    assert!(self::text(&output).ends_with("timed out after 0.001 s, and was stopped with all its processes"));
 }
 
 async fn rule_4_7_a_process_that_ignores_term_is_ended() {
