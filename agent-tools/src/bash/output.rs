@@ -1,9 +1,11 @@
 //! What a command wrote: its beginning and its end in memory, all of it in a file if that is not enough.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Lines the model is shown at most.
 const MAX_LINES: usize = 2_000;
@@ -54,7 +56,7 @@ pub(super) struct Cut {
 }
 
 impl Collector {
-    /// `dir`: where the full output goes if it is needed, `None` for the temporary directory; `limit`: its size in bytes.
+    /// `dir`: where the full output goes if it is needed, `None` for a folder in the temporary directory; `limit`: its size in bytes.
     pub(super) fn new(dir: Option<&Path>, limit: u64) -> Self {
         Self {
             kept: Kept::default(),
@@ -261,16 +263,33 @@ impl FullOutput {
 
 // A temporary file is created with mode 0600 and a name nobody can guess.
 fn create(dir: Option<&Path>) -> io::Result<(File, PathBuf)> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("bash-").suffix(".txt");
-    let file = match dir {
+    let dir = match dir {
         Some(dir) => {
             std::fs::create_dir_all(dir)?;
-            builder.tempfile_in(dir)?
+            dir.to_owned()
         }
-        None => builder.tempfile()?,
+        None => private_dir()?,
     };
+    let file = tempfile::Builder::new().prefix("bash-").suffix(".txt").tempfile_in(dir)?;
     Ok(file.keep()?)
+}
+
+/// Where the files of this process go that have no place of their own: one folder (0700) in the temporary directory.
+///
+/// It stays, as the texts that name its files do.
+fn private_dir() -> io::Result<PathBuf> {
+    /// Process-wide like the temporary directory itself, so that its files are together whoever ran the commands.
+    static DIR: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut dir = DIR.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*dir {
+        // It may have been tidied away meanwhile.
+        Some(dir) if dir.is_dir() => Ok(dir.clone()),
+        _ => {
+            let private = Permissions::from_mode(0o700);
+            let made = tempfile::Builder::new().prefix("agent-bash-").permissions(private).tempdir()?;
+            Ok(dir.insert(made.keep()).clone())
+        }
+    }
 }
 
 /// Bytes and lines shown of either end.

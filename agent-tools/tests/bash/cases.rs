@@ -4,7 +4,7 @@
 use std::fs;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -44,6 +44,7 @@ cases![
     rule_4_7_many_calls_leave_no_zombie_and_no_descriptor,
     rule_4_8_a_flood_stays_small_in_memory_and_on_disk,
     rule_4_8_long_output_keeps_both_ends_and_a_private_file_with_all,
+    rule_4_8_files_without_a_place_share_a_private_folder,
     rule_4_8_output_is_readable,
     rule_4_8_a_long_progress_bar_shows_its_last_state,
     rule_4_8_progress_shows_the_latest_lines,
@@ -360,6 +361,24 @@ async fn rule_4_8_long_output_keeps_both_ends_and_a_private_file_with_all() {
     let output = run(&context, "yes € | head -c 400000 | tr -d '\\n'", None).await.unwrap();
     assert!(text(&output).len() < 52 * 1024 && text(&output).contains("€\n[… "), "{}", text(&output).len());
     assert!(!text(&output).contains('\u{fffd}'));
+}
+
+async fn rule_4_8_files_without_a_place_share_a_private_folder() {
+    let file_of = |output: &ToolOutput| -> PathBuf {
+        details(output)["truncation"]["full_output"].as_str().expect("a file").into()
+    };
+    let (first, second) = (file_of(&run_here("seq 3000").await), file_of(&run_here("seq 300000").await));
+    let folder = first.parent().unwrap();
+    assert!(first != second && second.parent() == Some(folder) && folder.parent() == Some(&std::env::temp_dir()));
+    assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(&first).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&second).unwrap().lines().count(), 300_000);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
+    // Someone tidies up, and the next one has a folder all the same.
+    fs::remove_dir_all(folder).unwrap();
+    let third = file_of(&run_here("seq 3000").await);
+    assert_eq!(fs::metadata(&third).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::remove_dir_all(third.parent().unwrap()).unwrap();
 }
 
 async fn rule_4_8_output_is_readable() {
