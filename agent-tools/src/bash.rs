@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::io::AsyncReadExt as _;
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout_at};
 
-use crate::process::{Launch, Running};
+use crate::process::{Launch, MAX_COMMAND, Running};
 
 mod environment;
 mod output;
@@ -25,6 +25,10 @@ const IDLE: Duration = Duration::from_millis(50);
 const DRAIN_LIMIT: Duration = Duration::from_millis(400);
 /// More than a pipe holds: once as much was read, all that the shell itself wrote is among it.
 const DRAIN_BYTES: usize = 2 << 20;
+/// Seconds; less would end every command before it has begun.
+const MIN_TIMEOUT: f64 = 0.001;
+/// Processes left running that are shown to the model; the details have all of them.
+const SHOWN_SURVIVORS: usize = 5;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 const READ_SIZE: usize = 64 * 1024;
 
@@ -78,11 +82,19 @@ pub async fn bash(
     let settings = cx.state::<BashSettings>().map_or_else(BashSettings::default, |settings| (*settings).clone());
     let limit = match timeout {
         None => settings.default_timeout,
-        Some(seconds) if seconds > 0.0 => {
+        Some(seconds) if seconds >= MIN_TIMEOUT => {
             Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX).min(settings.max_timeout)
         }
-        Some(seconds) => return Err(ToolError::retry(format!("timeout must be above 0 seconds, not {seconds}"))),
+        Some(seconds) => {
+            return Err(ToolError::retry(format!("timeout must be at least {MIN_TIMEOUT} seconds, not {seconds}")));
+        }
     };
+    if command.len() > MAX_COMMAND {
+        return Err(ToolError::retry(format!(
+            "the command has {} bytes, and bash takes {MAX_COMMAND} at most: write it to a script file and run that",
+            command.len()
+        )));
+    }
     let working_dir = cx.working_dir().to_owned();
     if !working_dir.is_dir() {
         return Err(ToolError::failed(format!("the working directory {} does not exist", working_dir.display())));
@@ -129,7 +141,7 @@ enum Wake {
     Show,
 }
 
-const SUPERVISOR_LOST: &str = "the process that watches over the command was killed, so how it ended is unknown, and what it started may still run";
+const SUPERVISOR_LOST: &str = "the process that watches over the command was killed, so how it ended is unknown; what it started was ended too, but a daemon of a session of its own may still run";
 
 /// The shell's end, or `None` where nobody is left to tell.
 fn known(status: io::Result<ExitStatus>) -> io::Result<Option<ExitStatus>> {
@@ -273,7 +285,7 @@ fn result(finished: &Finished, collected: Collected, cx: &ToolContext) -> ToolOu
     let mut text = collected.text;
     let mut notes = Vec::new();
     if !finished.survivors.is_empty() {
-        notes.push(format!("still running: {}", finished.survivors.join("; ")));
+        notes.push(still_running(&finished.survivors));
     }
     let is_error = failure.is_some();
     notes.extend(failure);
@@ -289,6 +301,17 @@ fn result(finished: &Finished, collected: Collected, cx: &ToolContext) -> ToolOu
     output.details(details)
 }
 
+fn still_running(survivors: &[String]) -> String {
+    let (shown, more) = survivors.split_at(survivors.len().min(SHOWN_SURVIVORS));
+    let count = if more.is_empty() { String::new() } else { format!("; and {} more", more.len()) };
+    format!("still running: {}{count}", shown.join("; "))
+}
+
 fn signal_name(number: i32) -> String {
+    // The C library keeps the first two of the kernel's real-time signals to itself.
+    #[cfg(target_os = "linux")]
+    if let 34..=64 = number {
+        return if number == 34 { "SIGRTMIN".to_owned() } else { format!("SIGRTMIN+{}", number - 34) };
+    }
     Signal::try_from(number).map_or_else(|_| format!("signal {number}"), |signal| signal.as_str().to_owned())
 }

@@ -19,10 +19,13 @@ mod supervised;
 use group::Group;
 use supervised::Supervised;
 
+/// Bytes of the longest command: with the zero that ends it 128 KiB, which Linux allows a single argument.
+pub(crate) const MAX_COMMAND: usize = 128 * 1024 - 1;
+
 /// What to start.
 #[derive(Debug)]
 pub(crate) struct Launch {
-    /// Handed to `bash -c`.
+    /// Handed to `bash -c`; at most [`MAX_COMMAND`] bytes.
     pub(crate) command: String,
     /// Where it runs; must exist.
     pub(crate) working_dir: PathBuf,
@@ -67,10 +70,10 @@ impl Launch {
             let (program, name, arguments) = supervisor::invocation(&self.command, self.grace);
             let mut command = Command::new(program);
             command.arg0(name).args(arguments);
-            Tree::Supervised(Supervised::start(attach(command), self.grace)?)
+            Tree::Supervised(Supervised::start(attach(command), &self.command, self.grace)?)
         } else {
             let mut command = Command::new("bash");
-            command.arg("-c").arg(&self.command);
+            command.args(["-c", "--", &self.command]);
             Tree::Group(Group::start(attach(command), self.grace)?)
         };
         Ok(Running { output, tree })

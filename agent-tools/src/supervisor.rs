@@ -11,7 +11,6 @@
 //! Without that first statement commands run in a process group of the agent's: the same results, but a process that
 //! left the group is not found, and none is ended when the agent is killed.
 
-use std::ffi::OsString;
 use std::process::{ExitCode, ExitStatus};
 use std::sync::OnceLock;
 use std::time::Duration;
@@ -63,9 +62,12 @@ pub(crate) fn is_available() -> bool {
 }
 
 /// The executable, `argv[0]` and arguments that start a supervisor for a shell command.
-pub(crate) fn invocation(command: &str, grace: Duration) -> (&'static str, &'static str, [OsString; 2]) {
+///
+/// The command itself follows as the first bytes on the socket. In the arguments `pkill -f` would find it there too, and
+/// a command that means another process would end its own supervisor.
+pub(crate) fn invocation(command: &str, grace: Duration) -> (&'static str, &'static str, [String; 2]) {
     // The link, not the path it shows: it still works when the file was replaced by an update.
-    ("/proc/self/exe", NAME, [grace.as_millis().to_string().into(), command.into()])
+    ("/proc/self/exe", NAME, [grace.as_millis().to_string(), command.len().to_string()])
 }
 
 /// What a supervisor says about its shell, as one line on the socket.

@@ -85,6 +85,21 @@ mod linux {
         if chosen("rule_4_7_a_command_that_kills_its_supervisor_politely_ends_itself") {
             block_on(a_command_that_kills_its_supervisor_politely_ends_itself());
         }
+        if chosen("rule_4_7_a_command_is_not_found_in_its_supervisor") {
+            block_on(a_command_is_not_found_in_its_supervisor());
+        }
+        if chosen("rule_4_7_a_lost_supervisor_leaves_nothing_behind") {
+            block_on(a_lost_supervisor_leaves_nothing_behind());
+        }
+        if chosen("rule_4_7_a_stopped_supervisor_is_woken_or_ended") {
+            block_on(a_stopped_supervisor_is_woken_or_ended());
+        }
+        if chosen("rule_4_7_a_dropped_call_wakes_a_stopped_supervisor") {
+            block_on(a_dropped_call_wakes_a_stopped_supervisor());
+        }
+        if chosen("rule_4_7_a_killed_agent_wakes_a_stopped_supervisor") {
+            block_on(a_killed_agent_wakes_a_stopped_supervisor());
+        }
         if chosen("rule_4_7_threads_before_the_hook_do_not_hide_the_end_of_a_command") {
             block_on(threads_before_the_hook_do_not_hide_the_end_of_a_command());
         }
@@ -173,6 +188,78 @@ mod linux {
         let output = run(&here(), "echo before; kill -KILL $PPID; sleep 0.2", None).await.unwrap();
         assert!(output.is_error);
         assert!(text(&output).starts_with("before\n\nthe process that watches over the command was killed"));
+    }
+
+    async fn a_lost_supervisor_leaves_nothing_behind() {
+        for (command, count) in [
+            ("echo $$; kill -KILL $PPID; sleep 341", 1),
+            ("trap '' TERM HUP; echo $$; sleep 341 & echo $!; kill -KILL $PPID; wait", 2),
+            // Job control gives each its own group; the other has its own session, but not its own parent.
+            ("set -m; sleep 341 & echo $!; setsid -w sleep 341 & echo $!; echo $$; kill -KILL $PPID; sleep 341", 3),
+        ] {
+            let start = Instant::now();
+            let output = run(&here(), command, Some(30.0)).await.unwrap();
+            let text = text(&output);
+            assert!(output.is_error && start.elapsed() < Duration::from_secs(10), "{text}");
+            assert!(text.contains("\n\nthe process that watches over the command was killed"), "{text}");
+            let pids: Vec<&str> = text.lines().take(count).collect();
+            assert!(pids.iter().all(|pid| pid.parse::<u32>().is_ok()), "{text}");
+            eventually("everything ends", || !pids.iter().any(|pid| is_running(pid))).await;
+        }
+    }
+
+    async fn a_stopped_supervisor_is_woken_or_ended() {
+        for (command, count) in [
+            ("echo $PPID $$; kill -STOP $PPID; sleep 341", 2),
+            ("echo $PPID; kill -STOP $PPID; exit 0", 1),
+            // One that is stopped again and again, by a process that takes no request to end.
+            ("trap '' TERM; echo $PPID $$; while kill -STOP $PPID; do :; done", 2),
+            ("setsid bash -c 'trap \"\" TERM; while kill -STOP '$PPID'; do :; done' & echo $PPID $!; sleep 341", 2),
+        ] {
+            let start = Instant::now();
+            let output = run(&here(), command, Some(0.3)).await.unwrap();
+            let text = text(&output);
+            assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+            assert!(text.ends_with("\n\ntimed out after 0.3 s, and was stopped with all its processes"), "{text}");
+            let pids: Vec<&str> = text.lines().next().unwrap().split(' ').collect();
+            assert_eq!(pids.len(), count, "{text}");
+            eventually("everything ends", || !pids.iter().any(|pid| is_running(pid))).await;
+        }
+    }
+
+    async fn a_dropped_call_wakes_a_stopped_supervisor() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pids");
+        let context = ToolContext::new(dir.path());
+        let call = run(&context, "kill -STOP $PPID; echo $PPID $$ > new; mv new pids; sleep 341", None);
+        tokio::select! {
+            _ = call => panic!("it does not end by itself"),
+            () = eventually("the command starts", || file.exists()) => {}
+        }
+        let pids = fs::read_to_string(&file).unwrap();
+        eventually("everything ends", || !pids.split_whitespace().any(is_running)).await;
+    }
+
+    async fn a_killed_agent_wakes_a_stopped_supervisor() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pids");
+        let file_name = file.to_str().unwrap();
+        let command =
+            format!("kill -STOP $PPID; echo $$ $PPID > {file_name}.new; mv {file_name}.new {file_name}; sleep 341");
+        let mut agent = agent(&command);
+        eventually("the command starts", || file.exists()).await;
+        agent.kill().unwrap();
+        agent.wait().unwrap();
+        let pids = fs::read_to_string(&file).unwrap();
+        eventually("everything ends", || !pids.split_whitespace().any(is_running)).await;
+    }
+
+    async fn a_command_is_not_found_in_its_supervisor() {
+        let command =
+            "grep -c -a 'a word [o]f this command' /proc/$PPID/cmdline /proc/$PPID/environ # a word of this command";
+        let output = run(&here(), command, None).await.unwrap();
+        let text = text(&output);
+        assert!(text.lines().filter(|line| line.ends_with(":0")).count() == 2, "{text}");
     }
 
     async fn threads_before_the_hook_do_not_hide_the_end_of_a_command() {

@@ -1,9 +1,11 @@
 //! What a command wrote: its beginning and its end in memory, all of it in a file if that is not enough.
 
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// Lines the model is shown at most.
 const MAX_LINES: usize = 2_000;
@@ -15,12 +17,26 @@ const KEPT: usize = 256 * 1024;
 /// Collects output in bounded memory.
 #[derive(Debug)]
 pub(super) struct Collector {
-    head: Vec<u8>,
-    tail: VecDeque<u8>,
+    kept: Kept,
+    /// Whether what a line showed before it was overwritten is dropped, because memory no longer holds everything.
+    folding: bool,
+    /// A carriage return was read, and not yet what follows it.
+    returned: bool,
     bytes: u64,
     newlines: u64,
     ends_with_newline: bool,
     file: FullOutput,
+}
+
+/// The beginning and the end of a stream of bytes.
+#[derive(Debug, Default)]
+struct Kept {
+    head: Vec<u8>,
+    /// Bytes between head and tail.
+    lost: u64,
+    tail: VecDeque<u8>,
+    /// Where in the stream its last line begins.
+    line: u64,
 }
 
 /// Output as the model reads it.
@@ -40,11 +56,12 @@ pub(super) struct Cut {
 }
 
 impl Collector {
-    /// `dir`: where the full output goes if it is needed, `None` for the temporary directory; `limit`: its size in bytes.
+    /// `dir`: where the full output goes if it is needed, `None` for a folder in the temporary directory; `limit`: its size in bytes.
     pub(super) fn new(dir: Option<&Path>, limit: u64) -> Self {
         Self {
-            head: Vec::new(),
-            tail: VecDeque::new(),
+            kept: Kept::default(),
+            folding: false,
+            returned: false,
             bytes: 0,
             newlines: 0,
             ends_with_newline: false,
@@ -61,26 +78,44 @@ impl Collector {
         let newlines = chunk.iter().filter(|byte| **byte == b'\n').count() as u64;
         self.newlines += newlines;
 
-        let (first, rest) = chunk.split_at(chunk.len().min(KEPT - self.head.len()));
-        self.head.extend_from_slice(first);
-        if self.tail.len() + rest.len() > KEPT {
-            // From here on memory no longer holds everything.
-            self.file.begin(&self.head, &self.tail);
+        if !self.folding && self.bytes > 2 * KEPT as u64 {
+            self.file.begin(&self.kept);
+            self.folding = true;
+            let so_far = std::mem::take(&mut self.kept).into_bytes();
+            self.fold(&so_far);
         }
-        self.file.append(rest);
-        let rest = &rest[rest.len().saturating_sub(KEPT)..];
-        let surplus = (self.tail.len() + rest.len()).saturating_sub(KEPT);
-        self.tail.drain(..surplus);
-        self.tail.extend(rest);
+        self.file.append(chunk);
+        if self.folding { self.fold(chunk) } else { self.kept.push(chunk) }
+    }
+
+    /// Keeps a chunk, and of a line that overwrites itself (a progress bar) the last state only.
+    fn fold(&mut self, chunk: &[u8]) {
+        for (index, part) in chunk.split(|byte| *byte == b'\r').enumerate() {
+            self.returned |= index > 0;
+            if part.is_empty() {
+                continue;
+            }
+            if std::mem::take(&mut self.returned) {
+                let shown = part.split(|byte| *byte == b'\n').next().unwrap_or_default();
+                // What shows nothing, like the end of the line or a change of colour, overwrites nothing.
+                if readable(shown).is_empty() {
+                    self.kept.push(b"\r");
+                } else {
+                    self.kept.drop_line();
+                }
+            }
+            self.kept.push(part);
+        }
     }
 
     /// The last lines so far, for someone who watches.
     pub(super) fn latest(&self) -> String {
         const SHOWN: usize = 4 * 1024;
-        let from_tail = self.tail.len().min(SHOWN);
-        let from_head = (SHOWN - from_tail).min(self.head.len());
-        let mut bytes = self.head[self.head.len() - from_head..].to_vec();
-        bytes.extend(self.tail.range(self.tail.len() - from_tail..));
+        let Kept { head, lost, tail, .. } = &self.kept;
+        let from_tail = tail.len().min(SHOWN);
+        let from_head = if *lost == 0 { (SHOWN - from_tail).min(head.len()) } else { 0 };
+        let mut bytes = head[head.len() - from_head..].to_vec();
+        bytes.extend(tail.range(tail.len() - from_tail..));
         readable(without_split_start(&bytes))
     }
 
@@ -88,18 +123,19 @@ impl Collector {
     pub(super) fn finish(mut self) -> Collected {
         let total_bytes = self.bytes;
         let total_lines = self.newlines + u64::from(self.bytes > 0 && !self.ends_with_newline);
-        let (tail_front, tail_back) = self.tail.as_slices();
-        let kept = [&self.head, tail_front, tail_back].concat();
-        let (start, end) = if kept.len() as u64 == total_bytes {
+        let (start, end) = if self.kept.lost == 0 {
+            let kept = std::mem::take(&mut self.kept).into_bytes();
             let text = readable(&kept);
             if text.len() <= MAX_BYTES && text.lines().count() <= MAX_LINES {
+                self.file.discard();
                 return Collected { text, cut: None, total_lines, total_bytes };
             }
+            self.file.begin(&Kept { head: kept, ..Kept::default() });
             (text.clone(), text)
         } else {
-            (readable(without_split_end(&self.head)), readable(without_split_start(&kept[KEPT..])))
+            let Kept { head, tail, .. } = &mut self.kept;
+            (readable(without_split_end(head)), readable(without_split_start(tail.make_contiguous())))
         };
-        self.file.begin(&self.head, &self.tail);
         let (head, tail) = (first_lines(&start), last_lines(&end));
         let shown_lines = (head.lines().count() + tail.lines().count()) as u64;
         let shown_bytes = (head.len() + tail.len()) as u64;
@@ -111,6 +147,43 @@ impl Collector {
             self.file.describe(),
         );
         Collected { text, cut: Some(Cut { full_output: self.file.path() }), total_lines, total_bytes }
+    }
+}
+
+impl Kept {
+    fn push(&mut self, bytes: &[u8]) {
+        if let Some(newline) = bytes.iter().rposition(|byte| *byte == b'\n') {
+            self.line = self.len() + newline as u64 + 1;
+        }
+        let (first, rest) = bytes.split_at(bytes.len().min(KEPT - self.head.len()));
+        self.head.extend_from_slice(first);
+        let surplus = (self.tail.len() + rest.len()).saturating_sub(KEPT);
+        self.lost += surplus as u64;
+        let from_tail = surplus.min(self.tail.len());
+        self.tail.drain(..from_tail);
+        self.tail.extend(&rest[surplus - from_tail..]);
+    }
+
+    /// Forgets the last line, which has no line feed yet.
+    fn drop_line(&mut self) {
+        let head = self.head.len() as u64;
+        if let Some(in_tail) = self.line.checked_sub(head + self.lost) {
+            self.tail.truncate(usize::try_from(in_tail).unwrap_or(usize::MAX));
+            return;
+        }
+        self.tail.clear();
+        // The line began in what is lost already, or even before.
+        self.lost = self.line.saturating_sub(head);
+        self.head.truncate(usize::try_from(self.line).unwrap_or(usize::MAX));
+    }
+
+    fn len(&self) -> u64 {
+        self.head.len() as u64 + self.lost + self.tail.len() as u64
+    }
+
+    fn into_bytes(mut self) -> Vec<u8> {
+        self.head.extend(self.tail);
+        self.head
     }
 }
 
@@ -131,7 +204,8 @@ enum FileState {
 }
 
 impl FullOutput {
-    fn begin(&mut self, head: &[u8], tail: &VecDeque<u8>) {
+    /// Makes the file with all that was kept so far, unless there is one.
+    fn begin(&mut self, kept: &Kept) {
         if !matches!(self.state, FileState::Unneeded) {
             return;
         }
@@ -139,8 +213,8 @@ impl FullOutput {
             Ok((file, path)) => FileState::Open { file, path, written: 0 },
             Err(error) => FileState::Failed { reason: error.to_string() },
         };
-        let (front, back) = tail.as_slices();
-        for part in [head, front, back] {
+        let (front, back) = kept.tail.as_slices();
+        for part in [&*kept.head, front, back] {
             self.append(part);
         }
     }
@@ -157,6 +231,13 @@ impl FullOutput {
         *written += part.len() as u64;
         if part.len() < bytes.len() {
             self.state = FileState::Full { path: path.clone() };
+        }
+    }
+
+    /// Removes the file: what is shown is all there is to see.
+    fn discard(&mut self) {
+        if let Some(path) = self.path() {
+            let _ = std::fs::remove_file(path);
         }
     }
 
@@ -182,16 +263,33 @@ impl FullOutput {
 
 // A temporary file is created with mode 0600 and a name nobody can guess.
 fn create(dir: Option<&Path>) -> io::Result<(File, PathBuf)> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix("bash-").suffix(".txt");
-    let file = match dir {
+    let dir = match dir {
         Some(dir) => {
             std::fs::create_dir_all(dir)?;
-            builder.tempfile_in(dir)?
+            dir.to_owned()
         }
-        None => builder.tempfile()?,
+        None => private_dir()?,
     };
+    let file = tempfile::Builder::new().prefix("bash-").suffix(".txt").tempfile_in(dir)?;
     Ok(file.keep()?)
+}
+
+/// Where the files of this process go that have no place of their own: one folder (0700) in the temporary directory.
+///
+/// It stays, as the texts that name its files do.
+fn private_dir() -> io::Result<PathBuf> {
+    /// Process-wide like the temporary directory itself, so that its files are together whoever ran the commands.
+    static DIR: Mutex<Option<PathBuf>> = Mutex::new(None);
+    let mut dir = DIR.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*dir {
+        // It may have been tidied away meanwhile.
+        Some(dir) if dir.is_dir() => Ok(dir.clone()),
+        _ => {
+            let private = Permissions::from_mode(0o700);
+            let made = tempfile::Builder::new().prefix("agent-bash-").permissions(private).tempdir()?;
+            Ok(dir.insert(made.keep()).clone())
+        }
+    }
 }
 
 /// Bytes and lines shown of either end.

@@ -1,11 +1,13 @@
 //! Processes below a supervisor, as the agent sees them.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream as StdUnixStream;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -15,8 +17,10 @@ use crate::supervisor::Report;
 #[cfg(target_os = "linux")]
 use crate::supervisor::tree;
 
-/// How long the sweep with `SIGKILL` may take to show.
-const SWEEP_LIMIT: Duration = Duration::from_millis(150);
+/// How long the supervisor's sweep with `SIGKILL` may take to show.
+const SWEEP_LIMIT: Duration = Duration::from_millis(100);
+/// The same for a `SIGKILL` sent from here.
+const KILL_LIMIT: Duration = Duration::from_millis(50);
 
 /// A supervisor and everything below it. Dropping it closes the socket, which is the order to end everything.
 #[derive(Debug)]
@@ -31,11 +35,17 @@ pub(crate) struct Supervised {
 }
 
 impl Supervised {
-    pub(super) fn start(mut command: Command, grace: Duration) -> io::Result<Self> {
-        let (ours, theirs) = StdUnixStream::pair()?;
+    /// Starts `supervisor`, and hands it the command for its shell.
+    pub(super) fn start(mut supervisor: Command, command: &str, grace: Duration) -> io::Result<Self> {
+        let (mut ours, theirs) = StdUnixStream::pair()?;
+        let child = supervisor.stdin(Stdio::from(OwnedFd::from(theirs))).spawn();
+        // It holds the other end of the socket too: the write must fail, not wait, if the supervisor is gone.
+        drop(supervisor);
+        let supervisor = child?;
+        // The socket holds a command of any length that is allowed; if not, reading it is the first thing that is done.
+        ours.write_all(command.as_bytes())?;
         ours.set_nonblocking(true)?;
         let socket = UnixStream::from_std(ours)?;
-        let supervisor = command.stdin(Stdio::from(OwnedFd::from(theirs))).spawn()?;
         Ok(Self { supervisor, socket, report: Vec::new(), status: None, grace })
     }
 
@@ -50,7 +60,9 @@ impl Supervised {
                     Some(Report::NotStarted(reason)) => return Err(io::Error::other(reason)),
                     None => return Err(io::ErrorKind::InvalidData.into()),
                 }
-            } else if self.socket.read_buf(&mut self.report).await? == 0 {
+            } else if self.socket.read_buf(&mut self.report).await.unwrap_or(0) == 0 {
+                // Nobody else ends what the supervisor leaves behind.
+                self.kill_all();
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
@@ -59,25 +71,64 @@ impl Supervised {
     pub(super) async fn stop(&mut self) -> Option<ExitStatus> {
         // A failure means that the supervisor is gone already.
         let _ = self.socket.write_all(b"stop").await;
-        let limit = self.grace + SWEEP_LIMIT;
+        // The command may have stopped it.
+        self.signal(Signal::SIGCONT);
+        if self.ends_within(self.grace + SWEEP_LIMIT).await {
+            return self.status;
+        }
+        // It was stopped again, or is slow: what it should have done is done here, and it goes last.
+        self.kill_all();
+        self.signal(Signal::SIGCONT);
+        if !self.ends_within(KILL_LIMIT).await {
+            self.kill_all();
+            self.signal(Signal::SIGKILL);
+            self.ends_within(KILL_LIMIT).await;
+        }
+        self.status
+    }
+
+    async fn ends_within(&mut self, limit: Duration) -> bool {
         let end = async {
             let _ = self.shell_ended().await;
             let _ = self.supervisor.wait().await;
         };
-        let _ = timeout(limit, end).await;
-        self.status
+        timeout(limit, end).await.is_ok()
+    }
+
+    /// The supervisor's pid, from its start on also the id of its session.
+    fn pid(&self) -> Option<Pid> {
+        self.supervisor.id().and_then(|pid| i32::try_from(pid).ok()).map(Pid::from_raw)
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(pid) = self.pid() {
+            let _ = kill(pid, signal);
+        }
+    }
+
+    fn kill_all(&self) {
+        #[cfg(target_os = "linux")]
+        if let Some(pid) = self.pid() {
+            tree::kill_started_by(pid);
+        }
     }
 
     pub(super) fn survivors(&self) -> Vec<String> {
         #[cfg(target_os = "linux")]
-        if let Some(pid) = self.supervisor.id().and_then(|pid| i32::try_from(pid).ok()) {
-            let below = tree::descendants(nix::unistd::Pid::from_raw(pid));
-            return below.iter().map(tree::Process::describe).collect();
+        if let Some(pid) = self.pid() {
+            return tree::descendants(pid).iter().map(tree::Process::describe).collect();
         }
         Vec::new()
     }
 
     pub(super) async fn ended(&mut self) {
         let _ = self.supervisor.wait().await;
+    }
+}
+
+impl Drop for Supervised {
+    fn drop(&mut self) {
+        // A stopped supervisor would not see that the socket closes.
+        self.signal(Signal::SIGCONT);
     }
 }

@@ -11,6 +11,7 @@ pub(crate) struct Process {
     pub(crate) pid: Pid,
     parent: Pid,
     group: Pid,
+    session: Pid,
     zombie: bool,
     name: String,
 }
@@ -28,9 +29,24 @@ impl Process {
 
 /// The living processes below `root`, without it.
 pub(crate) fn descendants(root: Pid) -> Vec<Process> {
-    let mut others = process_table();
+    below(vec![root], process_table())
+}
+
+/// The living processes that a supervisor started, whether it still lives or not; without itself.
+///
+/// Those of its session, and what is below them. When it is dead, one that left the session and lost its parent is
+/// missing.
+pub(crate) fn started_by(supervisor: Pid) -> Vec<Process> {
+    let (members, others): (Vec<_>, Vec<_>) =
+        process_table().into_iter().partition(|process| process.session == supervisor && process.pid != supervisor);
+    let parents = members.iter().map(|process| process.pid).chain([supervisor]).collect();
+    let mut found = below(parents, others);
+    found.extend(members.into_iter().filter(|process| !process.zombie));
+    found
+}
+
+fn below(mut parents: Vec<Pid>, mut others: Vec<Process>) -> Vec<Process> {
     let mut found: Vec<Process> = Vec::new();
-    let mut parents = vec![root];
     while let Some(parent) = parents.pop() {
         let (children, rest) = others.into_iter().partition(|process| process.parent == parent);
         others = rest;
@@ -55,6 +71,20 @@ pub(crate) fn signal_descendants(root: Pid, signal: Signal) {
     }
 }
 
+/// Ends all that a supervisor started, by force and without its aid.
+pub(crate) fn kill_started_by(supervisor: Pid) {
+    // Again for what was forked meanwhile. One that was sent the signal may still be listed, so this has an end.
+    for _ in 0..3 {
+        let found = started_by(supervisor);
+        if found.is_empty() {
+            break;
+        }
+        for process in found {
+            let _ = kill(process.pid, Signal::SIGKILL);
+        }
+    }
+}
+
 // The whole table instead of `/proc/…/children`: that file is optional in kernels, and this is the rare path.
 fn process_table() -> Vec<Process> {
     let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
@@ -66,15 +96,15 @@ fn process_table() -> Vec<Process> {
         .collect()
 }
 
-/// `pid (name) state parent group …`; the name may itself contain blanks and parentheses.
+/// `pid (name) state parent group session …`; the name may itself contain blanks and parentheses.
 fn parse_stat(stat: &str) -> Option<Process> {
     let (pid, rest) = stat.split_once(" (")?;
     let (name, rest) = rest.rsplit_once(") ")?;
     let mut fields = rest.split(' ');
     let zombie = matches!(fields.next()?, "Z" | "X");
     let mut number = || fields.next()?.parse().ok().map(Pid::from_raw);
-    let (parent, group) = (number()?, number()?);
-    Some(Process { pid: Pid::from_raw(pid.parse().ok()?), parent, group, zombie, name: name.to_owned() })
+    let (parent, group, session) = (number()?, number()?, number()?);
+    Some(Process { pid: Pid::from_raw(pid.parse().ok()?), parent, group, session, zombie, name: name.to_owned() })
 }
 
 #[cfg(test)]
@@ -83,8 +113,9 @@ mod tests {
 
     #[test]
     fn rule_4_7_a_process_name_with_parentheses_does_not_shift_the_fields() {
-        let process = parse_stat("41 (a) Z (b) S 7 9 9 0").expect("a process");
+        let process = parse_stat("41 (a) Z (b) S 7 9 5 0").expect("a process");
         assert_eq!((process.pid.as_raw(), process.parent.as_raw(), process.group.as_raw()), (41, 7, 9));
+        assert_eq!(process.session.as_raw(), 5);
         assert_eq!((process.name.as_str(), process.zombie), ("a) Z (b", false));
     }
 }

@@ -1,20 +1,21 @@
 //! The supervisor's own life: start the shell, tell how it ended, end what is left when told to.
 
 use std::ffi::OsString;
-use std::fs::{self, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::ffi::OsStringExt as _;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::prctl::set_child_subreaper;
+use nix::sys::prctl::{set_child_subreaper, set_pdeathsig};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
-use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, dup2_stderr, dup2_stdout, getpid, read, setsid, write};
+use rustix::process::{WaitOptions, wait};
 
 use super::{Report, tree};
 
@@ -26,10 +27,11 @@ const ASK_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Runs to the end of the tree. The socket to the agent is the standard input; the arguments are those of
 /// [`invocation`](super::invocation).
-pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
-    let grace = arguments.next().and_then(|millis| millis.to_str()?.parse().ok()).map(Duration::from_millis);
-    let (Some(grace), Some(command)) = (grace, arguments.next()) else { return ExitCode::FAILURE };
-    match start(&command) {
+pub(super) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut numbers = arguments.map_while(|number| number.to_str()?.parse().ok());
+    let (Some(grace), Some(length)) = (numbers.next(), numbers.next()) else { return ExitCode::FAILURE };
+    let grace = Duration::from_millis(grace);
+    match read_command(length).and_then(start) {
         Ok((shell, signals)) => match watch(shell, &signals, grace) {
             Ok(()) => ExitCode::SUCCESS,
             Err(_) => ExitCode::FAILURE,
@@ -41,14 +43,23 @@ pub(super) fn run(mut arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
+/// Reads the command, and nothing that may follow it, from the socket.
+fn read_command(length: u64) -> io::Result<OsString> {
+    let mut command = vec![0; usize::try_from(length).map_err(io::Error::other)?];
+    File::from(io::stdin().as_fd().try_clone_to_owned()?).read_exact(&mut command)?;
+    Ok(OsString::from_vec(command))
+}
+
 /// Starts the shell, and blocks the signals that the supervisor reads from then on.
-fn start(command: &OsString) -> io::Result<(Pid, SigSet)> {
+fn start(command: OsString) -> io::Result<(Pid, SigSet)> {
     setsid()?;
     set_child_subreaper(true)?;
+    // When a command has stopped this process, the agent's death must wake it, or the tree would stay.
+    set_pdeathsig(Signal::SIGCONT)?;
     let nowhere = OpenOptions::new().write(true).open("/dev/null")?;
     let signals =
         SigSet::from_iter([Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT]);
-    let shell = Command::new("bash").arg("-c").arg(command).stdin(Stdio::null()).process_group(0).spawn()?;
+    let shell = Command::new("bash").args(["-c", "--"]).arg(command).stdin(Stdio::null()).process_group(0).spawn()?;
     // Not before, as the shell would have inherited it; and at once, as a polite signal of the command's own must not
     // end this process first. A shell that has ended already is met by the first `reap`.
     signals.thread_block()?;
@@ -107,15 +118,14 @@ fn timeout_until(time: Option<Instant>, is_alone: bool) -> PollTimeout {
 /// Collects every child that ended; false when none is left.
 fn reap(shell: Pid) -> bool {
     loop {
-        let (pid, raw) = match waitpid(None, Some(WaitPidFlag::WNOHANG)) {
-            Ok(WaitStatus::Exited(pid, code)) => (pid, code << 8),
-            Ok(WaitStatus::Signaled(pid, signal, _)) => (pid, signal as i32),
-            Ok(WaitStatus::StillAlive) => return true,
-            Ok(_) | Err(Errno::EINTR) => continue,
+        // Not `nix`, whose status has no place for an end by a real-time signal: the child would be gone, unnamed.
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some((pid, status))) if pid.as_raw_nonzero().get() == shell.as_raw() => {
+                report(&Report::Ended(ExitStatus::from_raw(status.as_raw())));
+            }
+            Ok(None) => return true,
+            Ok(Some(_)) | Err(rustix::io::Errno::INTR) => {}
             Err(_) => return false,
-        };
-        if pid == shell {
-            report(&Report::Ended(ExitStatus::from_raw(raw)));
         }
     }
 }

@@ -4,7 +4,7 @@
 use std::fs;
 use std::future::Future;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -28,8 +28,11 @@ cases![
     rule_4_9_a_signal_is_named,
     rule_4_6_there_is_no_input_and_nothing_that_waits_for_a_person,
     rule_4_6_secrets_do_not_reach_the_command,
+    rule_4_6_a_command_may_be_of_any_length_that_bash_takes,
+    rule_4_6_a_command_that_begins_with_a_dash_is_no_option,
     rule_4_7_a_missing_working_directory_is_named,
     rule_4_7_a_daemon_that_holds_the_pipe_is_named_and_not_waited_for,
+    rule_4_7_many_daemons_are_counted,
     rule_4_7_a_daemon_that_never_falls_silent_is_not_waited_for,
     rule_4_7_output_right_before_the_exit_is_complete,
     rule_4_7_what_comes_in_small_pieces_after_the_exit_is_complete,
@@ -41,7 +44,9 @@ cases![
     rule_4_7_many_calls_leave_no_zombie_and_no_descriptor,
     rule_4_8_a_flood_stays_small_in_memory_and_on_disk,
     rule_4_8_long_output_keeps_both_ends_and_a_private_file_with_all,
+    rule_4_8_files_without_a_place_share_a_private_folder,
     rule_4_8_output_is_readable,
+    rule_4_8_a_long_progress_bar_shows_its_last_state,
     rule_4_8_progress_shows_the_latest_lines,
 ];
 
@@ -105,6 +110,15 @@ async fn rule_4_9_a_signal_is_named() {
     let output = run_here("echo before; kill -SEGV $$").await;
     assert_eq!(text(&output), "before\n\nkilled by SIGSEGV");
     assert_eq!((&details(&output)["exit_code"], &details(&output)["signal"]), (&Value::Null, &"SIGSEGV".into()));
+    // Real-time signals have numbers only, and the shell may be ended by one as by any other; so may an orphan before it.
+    for (signal, name) in [("RTMIN", "SIGRTMIN"), ("RTMIN+3", "SIGRTMIN+3"), ("64", "SIGRTMIN+30")] {
+        let command = format!("(bash -c 'kill -RTMAX $$' &) | cat; echo before; kill -{signal} $$");
+        let output = run_here(&command).await;
+        // The orphan may still be on its way out, and be named.
+        let text = text(&output);
+        assert!(text.starts_with("before\n\n") && text.ends_with(&format!("killed by {name}")), "{text}");
+        assert_eq!((output.is_error, &details(&output)["signal"]), (true, &name.into()));
+    }
 }
 
 async fn rule_4_6_there_is_no_input_and_nothing_that_waits_for_a_person() {
@@ -131,6 +145,24 @@ async fn rule_4_6_secrets_do_not_reach_the_command() {
     assert_eq!(text(&output), "0\n\nexit code 1");
 }
 
+async fn rule_4_6_a_command_may_be_of_any_length_that_bash_takes() {
+    let longest = format!("echo ${{#1}} done #{}", "é".repeat(65_000));
+    let longest = format!("{longest}{}", "x".repeat(131_071 - longest.len()));
+    assert_eq!(text(&run_here(&longest).await), "0 done\n");
+    let error = run(&here(), &format!("{longest}x"), None).await.unwrap_err();
+    assert!(error.message().contains("131072 bytes, and bash takes 131071 at most"), "{}", error.message());
+    assert_eq!(text(&run_here("").await), "(no output)");
+    // Bytes that no argument can hold.
+    assert!(run(&here(), "echo \0", None).await.is_err());
+}
+
+async fn rule_4_6_a_command_that_begins_with_a_dash_is_no_option() {
+    for command in ["-x", "--version", "-c", "--", "-"] {
+        let output = run_here(command).await;
+        assert!(text(&output).ends_with(&format!("{command}: command not found\n\nexit code 127")), "{output:?}");
+    }
+}
+
 async fn rule_4_7_a_missing_working_directory_is_named() {
     let error = run(&ToolContext::new("/no/such/place"), "true", None).await.unwrap_err();
     assert_eq!(error.message(), "the working directory /no/such/place does not exist");
@@ -148,6 +180,20 @@ async fn rule_4_7_a_daemon_that_holds_the_pipe_is_named_and_not_waited_for() {
     // It goes on after the call, and can be ended like any process.
     run_here(&format!("kill {pid}")).await;
     eventually("the daemon ends", || !is_running(pid)).await;
+}
+
+async fn rule_4_7_many_daemons_are_counted() {
+    for (count, end) in [(5, ""), (6, "; and 1 more"), (300, "; and 295 more")] {
+        let command = format!("for i in {{1..{count}}}; do exec sleep 32 > /dev/null & done");
+        let output = run_here(&command).await;
+        let all = details(&output)["still_running"].as_array().unwrap().clone();
+        let pids: Vec<&str> = all.iter().map(|name| name.as_str().unwrap().split(' ').next().unwrap()).collect();
+        run_here(&format!("kill {}", pids.join(" "))).await;
+        assert_eq!(all.len(), count);
+        let text = text(&output);
+        assert!(text.starts_with("(no output)\n\nstill running: ") && text.ends_with(end), "{text}");
+        assert!(text.matches("; ").count() <= 5 && text.len() < 600, "{text}");
+    }
 }
 
 async fn rule_4_7_a_daemon_that_never_falls_silent_is_not_waited_for() {
@@ -195,9 +241,12 @@ async fn rule_4_7_a_timeout_ends_grandchildren_and_keeps_output() {
     let settings = BashSettings { max_timeout: Duration::from_millis(200), ..BashSettings::default() };
     let output = run(&with_settings(here(), settings), "sleep 31", Some(1e300)).await.unwrap();
     assert!(details(&output)["timed_out"] == true, "{output:?}");
-    for wrong in [0.0, -1.0, f64::NAN] {
-        assert!(run(&here(), "true", Some(wrong)).await.is_err());
+    for wrong in [0.0, 1e-12, 0.000_9, -1.0, f64::NAN, f64::NEG_INFINITY] {
+        let error = run(&here(), "true", Some(wrong)).await.unwrap_err();
+        assert!(error.message().starts_with("timeout must be at least 0.001 seconds, not "), "{}", error.message());
     }
+    let output = run(&here(), "sleep 31", Some(0.001)).await.unwrap();
+    assert!(self::text(&output).ends_with("timed out after 0.001 s, and was stopped with all its processes"));
 }
 
 async fn rule_4_7_a_process_that_ignores_term_is_ended() {
@@ -314,6 +363,24 @@ async fn rule_4_8_long_output_keeps_both_ends_and_a_private_file_with_all() {
     assert!(!text(&output).contains('\u{fffd}'));
 }
 
+async fn rule_4_8_files_without_a_place_share_a_private_folder() {
+    let file_of = |output: &ToolOutput| -> PathBuf {
+        details(output)["truncation"]["full_output"].as_str().expect("a file").into()
+    };
+    let (first, second) = (file_of(&run_here("seq 3000").await), file_of(&run_here("seq 300000").await));
+    let folder = first.parent().unwrap();
+    assert!(first != second && second.parent() == Some(folder) && folder.parent() == Some(&std::env::temp_dir()));
+    assert_eq!(fs::metadata(folder).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(fs::metadata(&first).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&second).unwrap().lines().count(), 300_000);
+    assert_eq!(fs::read_dir(folder).unwrap().count(), 2);
+    // Someone tidies up, and the next one has a folder all the same.
+    fs::remove_dir_all(folder).unwrap();
+    let third = file_of(&run_here("seq 3000").await);
+    assert_eq!(fs::metadata(&third).unwrap().permissions().mode() & 0o777, 0o600);
+    fs::remove_dir_all(third.parent().unwrap()).unwrap();
+}
+
 async fn rule_4_8_output_is_readable() {
     for (command, readable) in [
         (r"printf '\xe2\x82'; sleep 0.1; printf '\xac\n'", "€\n"),
@@ -326,6 +393,42 @@ async fn rule_4_8_output_is_readable() {
     ] {
         assert_eq!(text(&run_here(command).await), readable, "{command}");
     }
+}
+
+async fn rule_4_8_a_long_progress_bar_shows_its_last_state() {
+    let dir = tempfile::tempdir().unwrap();
+    let context = here().with_artifacts_dir(Some(dir.path().into()));
+    let bar = |start: &str, end: &str| format!("seq -f '{start}%.0f of 300000{end}' 300000 | tr -d '\\n'");
+    // Returns before or after each state, with an escape that clears the line, and among ordinary lines.
+    for (command, shown) in [
+        (bar("\r", ""), "300000 of 300000"),
+        (bar("", "\r"), "300000 of 300000"),
+        (format!("{}; echo", bar("\r\x1b[K", "")), "300000 of 300000\n"),
+        (
+            format!("echo before; {}; echo; echo after", bar("\x1b[32m", "\x1b[0m\r")),
+            "before\n300000 of 300000\nafter\n",
+        ),
+        (format!("{}; echo; {0}", bar("\r", "")), "300000 of 300000\n300000 of 300000"),
+    ] {
+        let output = run(&context, &command, None).await.unwrap();
+        assert_eq!(text(&output), shown, "{command:?}");
+        assert!(details(&output)["truncation"].is_null());
+    }
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "a file nobody is told of");
+
+    // Where lines are left out, the file has every state of the bar.
+    let command = format!("{}; echo; seq 300000; {0}", bar("\r", ""));
+    let output = run(&context, &command, None).await.unwrap();
+    let text = text(&output);
+    assert!(text.starts_with("300000 of 300000\n1\n2\n") && text.ends_with("\n300000\n300000 of 300000"), "{text}");
+    assert!(text.lines().count() <= 2_001 && !text.contains('\r'));
+    let file = details(&output)["truncation"]["full_output"].as_str().unwrap();
+    assert!(fs::read_to_string(file).unwrap().starts_with("\r1 of 300000\r2 of 300000\r3 of"));
+
+    // Ordinary lines of another system, more than memory keeps.
+    let output = run(&context, "seq 200000 | sed 's/$/\\r/'", None).await.unwrap();
+    let text = self::text(&output);
+    assert!(text.starts_with("1\n2\n3\n") && text.ends_with("\n199999\n200000\n"), "{text}");
 }
 
 async fn rule_4_8_progress_shows_the_latest_lines() {
