@@ -85,7 +85,7 @@ fn bytes_of(target: &Target) -> Result<Vec<u8>, ToolError> {
         }
         Ok(_) => {}
     }
-    fs::read(&target.real).map_err(|error| ToolError::failed(format!("cannot read `{shown}`: {error}")))
+    path::contents(&target.real).map_err(|error| path::unreadable(target, "read", &error))
 }
 
 fn apply(body: &Body, plan: &Plan, old: &[u8]) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! What a session has seen of each file, so that a change made behind its back is not overwritten unseen.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use agent_core::ToolError;
 
-use crate::path::Target;
+use crate::path::{self, Target};
 
 /// Files up to this many bytes are told apart by content, larger ones by size and time alone.
 const MOST_HASHED: u64 = 1024 * 1024;
@@ -27,7 +27,7 @@ impl Stamp {
     /// The state the file is in now.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let meta = fs::metadata(path)?;
-        let content = if meta.len() <= MOST_HASHED { Some(hash(File::open(path)?)?) } else { None };
+        let content = if meta.len() <= MOST_HASHED { Some(hash(path::open(path)?)?) } else { None };
         Ok(Self { len: meta.len(), modified: meta.modified().ok(), content })
     }
 

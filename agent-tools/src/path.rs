@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -98,6 +98,43 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
         }
     }
     Ok(real)
+}
+
+/// What is said of a thing in the file system that has no content of its own.
+pub(crate) const NO_FILE: &str = "is a pipe, device or socket, not a file that can be read";
+
+/// Opens a regular file, and nothing else, for reading; never waits, neither here nor in later reads.
+///
+/// What was looked at by name may have been exchanged since, so the open file is looked at again.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // Some files of `/proc` pass for regular ones and block like pipes.
+        options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other(format!("it {NO_FILE}"))) }
+}
+
+/// All of a regular file's bytes, without waiting for any.
+pub(crate) fn contents(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The error for a file whose reading failed; `what` was to be done, such as `read`.
+pub(crate) fn unreadable(target: &Target, what: &str, error: &io::Error) -> ToolError {
+    let shown = &target.shown;
+    if error.kind() == io::ErrorKind::WouldBlock {
+        return ToolError::failed(format!(
+            "cannot {what} `{shown}`: it gives no data now, and one could wait for ever"
+        ));
+    }
+    ToolError::failed(format!("cannot {what} `{shown}`: {error}"))
 }
 
 /// The error for a file that is not there, with the names that come near.

@@ -50,18 +50,18 @@ pub fn read(
     }
     // Opening a FIFO would wait for somebody to write to it.
     if !meta.is_file() {
-        return Err(ToolError::retry(format!("`{shown}` is a pipe, device or socket, not a file that can be read")));
+        return Err(ToolError::retry(format!("`{shown}` {}", path::NO_FILE)));
     }
     let lock = cx.session_state::<PathLocks>().of(&target.real);
     let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
-    let unreadable = |error: io::Error| ToolError::failed(format!("cannot read `{shown}`: {error}"));
+    let unreadable = |error: io::Error| path::unreadable(&target, "read", &error);
     let stamp = Stamp::of(&target.real).map_err(unreadable)?;
-    let mut file = File::open(&target.real).map_err(unreadable)?;
+    let mut file = path::open(&target.real).map_err(unreadable)?;
     let mut sample = Vec::with_capacity(SAMPLE);
     Read::by_ref(&mut file).take(SAMPLE as u64).read_to_end(&mut sample).map_err(unreadable)?;
 
     let output = if let Some(media_type) = image::media_type(&sample) {
-        image::read(&target.real, shown, media_type, meta.len())?
+        image::read(&target, media_type, meta.len())?
     } else if is_binary(&sample) {
         binary(shown, &sample, meta.len())
     } else {
@@ -130,11 +130,12 @@ fn text(
     file.seek(SeekFrom::Start(mark as u64))?;
     let cancellation = cx.cancellation().clone();
     let view = if encoding == UTF_8 {
-        view(&mut Lines::new(file, cancellation), window, len)?
+        view(&mut Lines::new(file, cancellation), window, len)
     } else {
         let text = Transcoded::new(file, encoding.new_decoder_without_bom_handling());
-        view(&mut Lines::new(text, cancellation), window, len)?
+        view(&mut Lines::new(text, cancellation), window, len)
     };
+    let view = view.map_err(|error| path::unreadable(target, "read", &error))?;
     let shown = &target.shown;
     if view.shown == 0 {
         let total = view.total.unwrap_or_default();

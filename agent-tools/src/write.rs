@@ -59,9 +59,9 @@ fn existing(target: &Target) -> Result<Option<Vec<u8>>, ToolError> {
         Ok(meta) if meta.len() > MAX_CHANGED => Err(ToolError::failed(format!(
             "`{shown}` is there and larger than 64 MiB; remove or rename it first if it is not needed"
         ))),
-        Ok(_) => fs::read(&target.real)
+        Ok(_) => path::contents(&target.real)
             .map(Some)
-            .map_err(|error| ToolError::failed(format!("cannot read `{shown}` before writing it: {error}"))),
+            .map_err(|error| path::unreadable(target, "read before writing", &error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(ToolError::failed(format!("cannot write `{shown}`: {error}"))),
     }

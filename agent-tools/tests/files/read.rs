@@ -126,6 +126,25 @@ async fn rule_4_read_refuses_a_pipe_and_a_device_at_once() {
     }
 }
 
+/// The kernel's log passes for a regular file but waits for news like a pipe.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn rule_4_read_never_waits_for_data() {
+    let place = Place::new();
+    let cpus = place.text("read", json!({"path": "/proc/cpuinfo", "limit": 1})).await;
+    assert!(cpus.contains("Lines 1-1"), "{cpus}");
+    let call = place.call("read", json!({"path": "/proc/kmsg"}));
+    let Ok(result) = tokio::time::timeout(std::time::Duration::from_secs(20), call).await else {
+        // A thread that waits for ever would keep a failing test from ending.
+        eprintln!("`read` waits for the kernel's log");
+        std::process::abort();
+    };
+    if let Err(error) = result {
+        let message = error.message();
+        assert!(message.contains("gives no data now") || message.contains("os error"), "{message}");
+    }
+}
+
 #[tokio::test]
 async fn rule_4_read_names_what_is_near_a_missing_file() {
     let place = Place::new();
