@@ -26,8 +26,11 @@ pub struct FileRoot(pub PathBuf);
 pub(crate) struct Target {
     /// Absolute, with every symbolic link resolved; need not exist.
     pub(crate) real: PathBuf,
-    /// The path as it is named to the model and in patches: relative to the working directory where it lies inside.
+    /// The path as it is named to the model: relative to the working directory where it is written inside it.
     pub(crate) shown: String,
+    /// The real path as patches name it, without `..` in it: from the working directory on where the file lies inside,
+    /// and else the absolute one without its leading `/`, so that it applies from the file system's root.
+    pub(crate) in_patch: String,
 }
 
 /// Finds what `path` means to the calling agent.
@@ -48,7 +51,10 @@ pub(crate) fn resolve(cx: &ToolContext, path: &str) -> Result<Target, ToolError>
         }
     }
     let shown = named.strip_prefix(cx.working_dir()).unwrap_or(&named).display().to_string();
-    Ok(Target { real, shown: if shown.is_empty() { ".".to_owned() } else { shown } })
+    let inside = real_path(cx.working_dir()).ok().and_then(|dir| real.strip_prefix(dir).ok());
+    let in_patch = inside.unwrap_or(&real).display().to_string();
+    let in_patch = in_patch.trim_start_matches('/').to_owned();
+    Ok(Target { real, in_patch, shown: if shown.is_empty() { ".".to_owned() } else { shown } })
 }
 
 /// Takes off a leading `@` and puts the home directory for `~`.

@@ -47,7 +47,7 @@ pub fn write(
             format!("Overwrote `{shown}`: {size}, before {}.{unseen}", self::size(old))
         }
     };
-    Ok(ToolOutput::text(text).details(diff::details(shown, old.as_deref(), content.as_bytes())))
+    Ok(ToolOutput::text(text).details(diff::details(&target, old.as_deref(), content.as_bytes())))
 }
 
 /// The bytes that are there now; `None` where there is no file yet.
