@@ -25,6 +25,9 @@ pub fn write(
     cx: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let target = path::resolve(cx, path)?;
+    if path.ends_with(std::path::is_separator) || path.ends_with("/.") || path.ends_with("/..") {
+        return Err(ToolError::retry(format!("`{path}` names a directory; name a file in it")));
+    }
     let lock = cx.session_state::<PathLocks>().of(&target.real);
     let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
     let ledger = cx.session_state::<Ledger>();
