@@ -286,6 +286,21 @@ async fn rule_4_2_a_file_that_changed_since_it_was_read_is_refused() {
     assert_eq!(place.bytes("f"), b"three and more\n");
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn rule_4_2_a_write_under_another_name_of_the_file_is_no_foreign_change() {
+    let place = Place::new();
+    place.put("f", "one\n");
+    fs::hard_link(place.path("f"), place.path("hard")).unwrap();
+    place.text("read", json!({"path": "f"})).await;
+    place.text("edit", one("hard", "one", "two")).await;
+    place.text("edit", one("f", "two", "three")).await;
+    place.put("hard", "foreign\n");
+    let message = place.refusal("edit", one("f", "foreign", "mine")).await;
+    assert!(message.contains("has changed on disk"), "{message}");
+    assert_eq!(place.bytes("hard"), b"foreign\n");
+}
+
 #[tokio::test]
 async fn rule_4_2_calls_on_one_file_never_interleave() {
     let place = Place::new();
