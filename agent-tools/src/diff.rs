@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use similar::{Algorithm, DiffOp, DiffTag, capture_diff_slices_deadline, group_diff_ops};
 
+use crate::path::Target;
 use crate::truncate;
 
 /// Unchanged lines shown around a change.
@@ -18,8 +19,9 @@ const MAX_DIFF: usize = 256 * 1024;
 
 /// The details of a change: `diff`, `patch` and `first_changed_line`.
 ///
-/// `patch` is `null` where no text can say it: bytes that are not UTF-8, more than 256 KiB of it, or nothing to say.
-pub(crate) fn details(shown: &str, old: Option<&[u8]>, new: &[u8]) -> Value {
+/// `patch` is `null` where there is none, and `no_patch` then says why: bytes that are not UTF-8, which no JSON holds,
+/// more than 256 KiB of it, or no changed line.
+pub(crate) fn details(target: &Target, old: Option<&[u8]>, new: &[u8]) -> Value {
     let before = lines(old.unwrap_or_default());
     let after = lines(new);
     let deadline = Instant::now() + PATIENCE;
@@ -27,13 +29,17 @@ pub(crate) fn details(shown: &str, old: Option<&[u8]>, new: &[u8]) -> Value {
     let first = ops.iter().find(|op| op.tag() != DiffTag::Equal).map(|op| op.new_range().start + 1);
     let groups = group_diff_ops(ops, CONTEXT);
     let diff = numbered(&groups, &before, &after);
-    let patch = unified(shown, old.is_none(), &groups, &before, &after);
-    json!({
-        "path": shown,
+    let patch = unified(&target.in_patch, old.is_none(), &groups, &before, &after);
+    let mut details = json!({
+        "path": target.shown,
         "diff": diff,
-        "patch": patch,
+        "patch": patch.as_ref().ok(),
         "first_changed_line": first,
-    })
+    });
+    if let Err(reason) = patch {
+        details["no_patch"] = reason.into();
+    }
+    details
 }
 
 /// The lines of a file, each with its `\n`. A lone `\r` ends no line: `patch` and `git` see it so too.
@@ -73,36 +79,57 @@ fn numbered(groups: &[Vec<DiffOp>], old: &[&[u8]], new: &[&[u8]]) -> String {
     text
 }
 
-fn unified(shown: &str, created: bool, groups: &[Vec<DiffOp>], old: &[&[u8]], new: &[&[u8]]) -> Option<String> {
+/// The change as a unified diff, or why there is none.
+fn unified(
+    name: &str,
+    created: bool,
+    groups: &[Vec<DiffOp>],
+    old: &[&[u8]],
+    new: &[&[u8]],
+) -> Result<String, &'static str> {
     if groups.is_empty() {
-        return None;
+        return Err("no line changed");
     }
-    let mut text = if created { "--- /dev/null\n".to_owned() } else { format!("--- {}\n", header("a", shown)) };
-    let _ = writeln!(text, "+++ {}", header("b", shown));
+    let mut text = if created { "--- /dev/null\n".to_owned() } else { format!("--- {}\n", header("a", name)) };
+    let _ = writeln!(text, "+++ {}", header("b", name));
     for group in groups {
-        let (first, last) = (group.first()?, group.last()?);
+        let ([first, .., last] | [first @ last]) = &group[..] else { continue };
         let before = first.old_range().start..last.old_range().end;
         let after = first.new_range().start..last.new_range().end;
         let _ = writeln!(text, "@@ -{} +{} @@", span(&before), span(&after));
         for (sign, _, line) in group.iter().flat_map(|op| signed(op, old, new)) {
             text.push(sign);
-            text.push_str(std::str::from_utf8(line).ok()?);
+            text.push_str(std::str::from_utf8(line).map_err(|_| "the changed lines are not UTF-8")?);
             if !line.ends_with(b"\n") {
                 text.push_str("\n\\ No newline at end of file\n");
             }
             if text.len() > MAX_DIFF {
-                return None;
+                return Err("it would be longer than 256 KiB");
             }
         }
     }
-    Some(text)
+    Ok(text)
 }
 
-/// A file's name as a patch writes it.
-fn header(side: &str, shown: &str) -> String {
-    let name = format!("{side}/{}", shown.trim_start_matches('/'));
-    if name.contains(['"', '\\', '\n', '\t']) {
-        return format!("{name:?}");
+/// A file's name as a patch writes it; what would end it there stands in quotes, escaped as git does it.
+fn header(side: &str, name: &str) -> String {
+    let name = format!("{side}/{name}");
+    let special = |char: char| char.is_ascii_control() || matches!(char, '"' | '\\');
+    if name.contains(special) {
+        let mut quoted = String::from("\"");
+        for char in name.chars() {
+            match char {
+                '\n' => quoted.push_str("\\n"),
+                '\t' => quoted.push_str("\\t"),
+                '\r' => quoted.push_str("\\r"),
+                '"' | '\\' => quoted.extend(['\\', char]),
+                char if special(char) => {
+                    let _ = write!(quoted, "\\{:03o}", u32::from(char));
+                }
+                char => quoted.push(char),
+            }
+        }
+        return quoted + "\"";
     }
     // A tab after the name lets names with blanks through.
     if name.contains(' ') { name + "\t" } else { name }

@@ -68,7 +68,7 @@ pub fn edit(
     replace(&target.real, Some(&old), &new)
         .map_err(|error| ToolError::failed(format!("cannot write `{shown}`, which is as it was: {error}")))?;
     ledger.record(&target.real, Stamp::left(&target.real, &new)?);
-    Ok(ToolOutput::text(summary(shown, &body, &plan)).details(diff::details(shown, Some(&old), &new)))
+    Ok(ToolOutput::text(summary(shown, &body, &plan)).details(diff::details(&target, Some(&old), &new)))
 }
 
 fn bytes_of(target: &Target) -> Result<Vec<u8>, ToolError> {
@@ -85,7 +85,7 @@ fn bytes_of(target: &Target) -> Result<Vec<u8>, ToolError> {
         }
         Ok(_) => {}
     }
-    fs::read(&target.real).map_err(|error| ToolError::failed(format!("cannot read `{shown}`: {error}")))
+    path::contents(&target.real).map_err(|error| path::unreadable(target, "read", &error))
 }
 
 fn apply(body: &Body, plan: &Plan, old: &[u8]) -> Vec<u8> {

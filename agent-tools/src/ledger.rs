@@ -1,7 +1,7 @@
 //! What a session has seen of each file, so that a change made behind its back is not overwritten unseen.
 
 use std::collections::HashMap;
-use std::fs::{self, File};
+use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use agent_core::ToolError;
 
-use crate::path::Target;
+use crate::path::{self, Target};
 
 /// Files up to this many bytes are told apart by content, larger ones by size and time alone.
 const MOST_HASHED: u64 = 1024 * 1024;
@@ -27,7 +27,7 @@ impl Stamp {
     /// The state the file is in now.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let meta = fs::metadata(path)?;
-        let content = if meta.len() <= MOST_HASHED { Some(hash(File::open(path)?)?) } else { None };
+        let content = if meta.len() <= MOST_HASHED { Some(hash(path::open(path)?)?) } else { None };
         Ok(Self { len: meta.len(), modified: meta.modified().ok(), content })
     }
 
@@ -63,25 +63,57 @@ fn hash(bytes: impl Read) -> io::Result<u64> {
 /// The files a session has read or written, as it last saw them.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
-    seen: Mutex<HashMap<PathBuf, Stamp>>,
+    seen: Mutex<Seen>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    by_path: HashMap<PathBuf, Stamp>,
+    /// Files with several names, by device and inode: what one name wrote is no news under another.
+    by_link: HashMap<(u64, u64), Stamp>,
+}
+
+impl Seen {
+    fn stamps(&self, path: &Path) -> impl Iterator<Item = &Stamp> {
+        let linked = link(path).and_then(|link| self.by_link.get(&link));
+        self.by_path.get(path).into_iter().chain(linked)
+    }
+}
+
+/// What a file with several names is under all of them; `None` for others, whose inode another file may get.
+#[cfg(unix)]
+fn link(path: &Path) -> Option<(u64, u64)> {
+    use std::os::unix::fs::MetadataExt as _;
+    let meta = fs::metadata(path).ok()?;
+    (meta.nlink() > 1).then(|| (meta.dev(), meta.ino()))
+}
+
+#[cfg(not(unix))]
+fn link(_: &Path) -> Option<(u64, u64)> {
+    None
 }
 
 impl Ledger {
     /// Remembers the state a call has seen or left.
     pub(crate) fn record(&self, path: &Path, stamp: Stamp) {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(path.to_owned(), stamp);
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(link) = link(path) {
+            seen.by_link.insert(link, stamp.clone());
+        }
+        seen.by_path.insert(path.to_owned(), stamp);
     }
 
     /// Whether the session has read or written the file.
     pub(crate) fn knows(&self, path: &Path) -> bool {
-        self.seen.lock().unwrap_or_else(PoisonError::into_inner).contains_key(path)
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).stamps(path).next().is_some()
     }
 
     /// Refuses when the file, which now holds `bytes`, is no longer as the session last saw it. One it never saw passes.
     pub(crate) fn check(&self, target: &Target, bytes: &[u8]) -> Result<(), ToolError> {
-        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner).get(&target.real).cloned();
-        let Some(seen) = seen else { return Ok(()) };
-        if seen.same(&Stamp::left(&target.real, bytes)?) {
+        let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Stamp::left(&target.real, bytes)?;
+        let mut stamps = seen.stamps(&target.real).peekable();
+        if stamps.peek().is_none() || stamps.any(|stamp| stamp.same(&now)) {
             return Ok(());
         }
         Err(ToolError::retry(format!(

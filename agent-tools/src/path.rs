@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ffi::OsString;
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -26,8 +26,11 @@ pub struct FileRoot(pub PathBuf);
 pub(crate) struct Target {
     /// Absolute, with every symbolic link resolved; need not exist.
     pub(crate) real: PathBuf,
-    /// The path as it is named to the model and in patches: relative to the working directory where it lies inside.
+    /// The path as it is named to the model: relative to the working directory where it is written inside it.
     pub(crate) shown: String,
+    /// The real path as patches name it, without `..` in it: from the working directory on where the file lies inside,
+    /// and else the absolute one without its leading `/`, so that it applies from the file system's root.
+    pub(crate) in_patch: String,
 }
 
 /// Finds what `path` means to the calling agent.
@@ -48,7 +51,10 @@ pub(crate) fn resolve(cx: &ToolContext, path: &str) -> Result<Target, ToolError>
         }
     }
     let shown = named.strip_prefix(cx.working_dir()).unwrap_or(&named).display().to_string();
-    Ok(Target { real, shown: if shown.is_empty() { ".".to_owned() } else { shown } })
+    let inside = real_path(cx.working_dir()).ok().and_then(|dir| real.strip_prefix(dir).ok());
+    let in_patch = inside.unwrap_or(&real).display().to_string();
+    let in_patch = in_patch.trim_start_matches('/').to_owned();
+    Ok(Target { real, in_patch, shown: if shown.is_empty() { ".".to_owned() } else { shown } })
 }
 
 /// Takes off a leading `@` and puts the home directory for `~`.
@@ -98,6 +104,43 @@ fn real_path(path: &Path) -> io::Result<PathBuf> {
         }
     }
     Ok(real)
+}
+
+/// What is said of a thing in the file system that has no content of its own.
+pub(crate) const NO_FILE: &str = "is a pipe, device or socket, not a file that can be read";
+
+/// Opens a regular file, and nothing else, for reading; never waits, neither here nor in later reads.
+///
+/// What was looked at by name may have been exchanged since, so the open file is looked at again.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        // Some files of `/proc` pass for regular ones and block like pipes.
+        options.custom_flags(nix::fcntl::OFlag::O_NONBLOCK.bits());
+    }
+    let file = options.open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other(format!("it {NO_FILE}"))) }
+}
+
+/// All of a regular file's bytes, without waiting for any.
+pub(crate) fn contents(path: &Path) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The error for a file whose reading failed; `what` was to be done, such as `read`.
+pub(crate) fn unreadable(target: &Target, what: &str, error: &io::Error) -> ToolError {
+    let shown = &target.shown;
+    if error.kind() == io::ErrorKind::WouldBlock {
+        return ToolError::failed(format!(
+            "cannot {what} `{shown}`: it gives no data now, and one could wait for ever"
+        ));
+    }
+    ToolError::failed(format!("cannot {what} `{shown}`: {error}"))
 }
 
 /// The error for a file that is not there, with the names that come near.

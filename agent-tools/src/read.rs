@@ -4,6 +4,7 @@ mod directory;
 mod image;
 mod lines;
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -50,18 +51,18 @@ pub fn read(
     }
     // Opening a FIFO would wait for somebody to write to it.
     if !meta.is_file() {
-        return Err(ToolError::retry(format!("`{shown}` is a pipe, device or socket, not a file that can be read")));
+        return Err(ToolError::retry(format!("`{shown}` {}", path::NO_FILE)));
     }
     let lock = cx.session_state::<PathLocks>().of(&target.real);
     let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
-    let unreadable = |error: io::Error| ToolError::failed(format!("cannot read `{shown}`: {error}"));
+    let unreadable = |error: io::Error| path::unreadable(&target, "read", &error);
     let stamp = Stamp::of(&target.real).map_err(unreadable)?;
-    let mut file = File::open(&target.real).map_err(unreadable)?;
+    let mut file = path::open(&target.real).map_err(unreadable)?;
     let mut sample = Vec::with_capacity(SAMPLE);
     Read::by_ref(&mut file).take(SAMPLE as u64).read_to_end(&mut sample).map_err(unreadable)?;
 
     let output = if let Some(media_type) = image::media_type(&sample) {
-        image::read(&target.real, shown, media_type, meta.len())?
+        image::read(&target, media_type, meta.len())?
     } else if is_binary(&sample) {
         binary(shown, &sample, meta.len())
     } else {
@@ -114,6 +115,12 @@ struct View {
     lossy: bool,
     /// The whole length of the line that was cut, if one was.
     cut_line: Option<usize>,
+    /// How many bytes of it are shown.
+    cut_at: usize,
+    /// Whether control characters were made visible.
+    controls: bool,
+    /// Whether the next line has a NUL in it, which no text has.
+    binary_next: bool,
     /// Lines in the file, where they were counted to the end.
     total: Option<usize>,
 }
@@ -130,12 +137,20 @@ fn text(
     file.seek(SeekFrom::Start(mark as u64))?;
     let cancellation = cx.cancellation().clone();
     let view = if encoding == UTF_8 {
-        view(&mut Lines::new(file, cancellation), window, len)?
+        view(&mut Lines::new(file, cancellation), window, len)
     } else {
         let text = Transcoded::new(file, encoding.new_decoder_without_bom_handling());
-        view(&mut Lines::new(text, cancellation), window, len)?
+        view(&mut Lines::new(text, cancellation), window, len)
     };
+    let view = view.map_err(|error| path::unreadable(target, "read", &error))?;
     let shown = &target.shown;
+    if view.shown == 0 && view.binary_next {
+        return Ok(ToolOutput::text(format!(
+            "`{shown}` holds binary data from line {} on (a NUL byte is in it); it is not shown as text.",
+            window.first
+        ))
+        .details(json!({"path": shown, "kind": "binary data", "bytes": len})));
+    }
     if view.shown == 0 {
         let total = view.total.unwrap_or_default();
         return if total == 0 && window.first == 1 {
@@ -151,15 +166,26 @@ fn text(
     let mut text = view.text;
     let last = window.first + view.shown - 1;
     if let Some(len) = view.cut_line {
+        let at = view.cut_at;
         let _ =
-            write!(text, "\n[Line {last} has {len} bytes; only its start is shown. Use a program to see the rest.]");
+            write!(text, "\n[Line {last} has {len} bytes and was cut at {at}; an offset cannot show the rest of it");
+        // Bytes of another encoding, or ones shown as others, are not counted like that on disk.
+        if encoding == UTF_8 && !view.lossy && !view.controls {
+            let _ = write!(text, ", but `sed -n {last}p FILE | tail -c +{} | head -c 20000` can", at + 1);
+        }
+        text.push(']');
     }
-    if view.total != Some(last) {
+    if view.binary_next {
+        let _ = write!(text, "\n[Line {} holds binary data (a NUL byte is in it); not shown from there on]", last + 1);
+    } else if view.total != Some(last) {
         let of = view.total.map(|total| format!(" of {total}")).unwrap_or_default();
         let _ = write!(text, "\n[Lines {}-{last}{of} shown; go on with offset={}]", window.first, last + 1);
     }
     if view.lossy {
         text.push_str("\n[Not valid UTF-8: \u{FFFD} stands for bytes that are no text]");
+    }
+    if view.controls {
+        text.push_str("\n[Control characters are shown as pictures: \u{241B} stands for the byte 1b, and so on]");
     }
     let details = json!({
         "path": shown,
@@ -186,7 +212,12 @@ fn view<R: Read>(lines: &mut Lines<R>, window: Window, len: u64) -> io::Result<V
             view.total = Some(window.first - 1 + view.shown);
             return Ok(view);
         };
+        if line.start.contains(&0) {
+            view.binary_next = true;
+            return Ok(view);
+        }
         let decoded = String::from_utf8_lossy(&line.start);
+        let (decoded, controls) = pictured(&decoded);
         let separator = usize::from(view.shown > 0);
         let fits = view.text.len() + separator + decoded.len() <= MAX_BYTES;
         if !fits && view.shown > 0 {
@@ -196,14 +227,33 @@ fn view<R: Read>(lines: &mut Lines<R>, window: Window, len: u64) -> io::Result<V
         if separator > 0 {
             view.text.push('\n');
         }
-        view.text.push_str(head(&decoded, MAX_BYTES));
+        view.controls |= controls;
+        let kept = head(&decoded, MAX_BYTES);
+        view.text.push_str(kept);
         view.shown += 1;
         if !fits {
             view.cut_line = Some(line.len);
+            view.cut_at = kept.len();
             break;
         }
     }
     count_rest(lines, window.first - 1 + view.shown, len, view)
+}
+
+/// The text with its control characters replaced by their pictures (U+2400 on), and whether there were any.
+///
+/// Raw they would act on the terminal of whoever looks at the result.
+fn pictured(text: &str) -> (Cow<'_, str>, bool) {
+    let acts = |char: char| char.is_ascii_control() && !matches!(char, '\t' | '\n' | '\r');
+    if !text.contains(acts) {
+        return (Cow::Borrowed(text), false);
+    }
+    let picture = |char: char| match char {
+        '\u{7F}' => '\u{2421}',
+        char if acts(char) => char::from_u32(0x2400 + u32::from(char)).unwrap_or(char::REPLACEMENT_CHARACTER),
+        char => char,
+    };
+    (Cow::Owned(text.chars().map(picture).collect()), true)
 }
 
 /// Finds the number of lines when the file is small enough to be read to its end for that.
@@ -214,6 +264,8 @@ fn count_rest<R: Read>(lines: &mut Lines<R>, so_far: usize, len: u64, mut view: 
             total += 1;
         }
         view.total = Some(total);
+    } else if lines.at_end()? {
+        view.total = Some(so_far);
     }
     Ok(view)
 }

@@ -25,6 +25,9 @@ pub fn write(
     cx: &ToolContext,
 ) -> Result<ToolOutput, ToolError> {
     let target = path::resolve(cx, path)?;
+    if path.ends_with(std::path::is_separator) || path.ends_with("/.") || path.ends_with("/..") {
+        return Err(ToolError::retry(format!("`{path}` names a directory; name a file in it")));
+    }
     let lock = cx.session_state::<PathLocks>().of(&target.real);
     let _alone = lock.lock().unwrap_or_else(PoisonError::into_inner);
     let ledger = cx.session_state::<Ledger>();
@@ -47,7 +50,7 @@ pub fn write(
             format!("Overwrote `{shown}`: {size}, before {}.{unseen}", self::size(old))
         }
     };
-    Ok(ToolOutput::text(text).details(diff::details(shown, old.as_deref(), content.as_bytes())))
+    Ok(ToolOutput::text(text).details(diff::details(&target, old.as_deref(), content.as_bytes())))
 }
 
 /// The bytes that are there now; `None` where there is no file yet.
@@ -59,9 +62,9 @@ fn existing(target: &Target) -> Result<Option<Vec<u8>>, ToolError> {
         Ok(meta) if meta.len() > MAX_CHANGED => Err(ToolError::failed(format!(
             "`{shown}` is there and larger than 64 MiB; remove or rename it first if it is not needed"
         ))),
-        Ok(_) => fs::read(&target.real)
+        Ok(_) => path::contents(&target.real)
             .map(Some)
-            .map_err(|error| ToolError::failed(format!("cannot read `{shown}` before writing it: {error}"))),
+            .map_err(|error| path::unreadable(target, "read before writing", &error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(ToolError::failed(format!("cannot write `{shown}`: {error}"))),
     }

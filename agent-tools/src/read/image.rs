@@ -1,12 +1,11 @@
 //! Pictures, known by their first bytes.
 
-use std::fs;
-use std::path::Path;
-
 use agent_core::{Content, ToolError, ToolOutput};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
+
+use crate::path::{self, Target};
 
 /// The largest picture handed to a model, in bytes; services refuse larger ones, and the conversation with them.
 const MAX_IMAGE: u64 = 5 * 1024 * 1024;
@@ -23,14 +22,15 @@ pub(super) fn media_type(start: &[u8]) -> Option<&'static str> {
 }
 
 /// The picture as content for the model.
-pub(super) fn read(path: &Path, shown: &str, media_type: &str, len: u64) -> Result<ToolOutput, ToolError> {
+pub(super) fn read(target: &Target, media_type: &str, len: u64) -> Result<ToolOutput, ToolError> {
+    let shown = &target.shown;
     if len > MAX_IMAGE {
         return Err(ToolError::failed(format!(
             "`{shown}` is a picture ({media_type}) of {len} bytes; more than {MAX_IMAGE} cannot be shown. Make a smaller \
              copy and read that"
         )));
     }
-    let data = STANDARD.encode(fs::read(path)?);
+    let data = STANDARD.encode(path::contents(&target.real)?);
     let text = format!("`{shown}`: {media_type}, {len} bytes");
     let image = Content::Image { data: data.into(), media_type: media_type.to_owned() };
     Ok(ToolOutput::content(vec![Content::text(text), image])

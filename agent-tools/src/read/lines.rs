@@ -27,6 +27,11 @@ impl<R: Read> Lines<R> {
         Self { source: BufReader::with_capacity(64 * 1024, source), cancellation }
     }
 
+    /// Whether no line is left.
+    pub(super) fn at_end(&mut self) -> io::Result<bool> {
+        Ok(self.source.fill_buf()?.is_empty())
+    }
+
     /// The next line, of which at most `keep` bytes are kept; `None` at the end.
     pub(super) fn next(&mut self, keep: usize) -> io::Result<Option<Line>> {
         let mut line = Line::default();

@@ -215,9 +215,12 @@ async fn rule_4_5_the_patch_applies_to_the_original() {
             ("with blank.txt", "a\r\nb\r\nc", "c", "d\n"),
             ("grün", "a\rb\rc\nd\r", "d\r", "e"),
             ("a \"quoted\" name", "a\n", "a\n", ""),
+            ("a\tname\u{1}", "a\n", "a", "b"),
+            ("./sub/../g", "a\n", "a", "b"),
             ("g", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\n9\n", "1\n2\n3\n4\n5\n6\n7\n8\nx"),
         ] {
             let place = Place::new();
+            fs::create_dir(place.path("sub")).unwrap();
             place.put(name, before);
             let output = place.call("edit", one(name, old, new)).await.unwrap();
             let after = place.bytes(name);
@@ -230,6 +233,42 @@ async fn rule_4_5_the_patch_applies_to_the_original() {
             assert_eq!(fs::read(place.path(name)).unwrap_or_default(), after, "{program:?} on {before:?}");
         }
     }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn rule_4_5_the_patch_names_the_real_file() {
+    let place = Place::new();
+    let outside = tempfile::tempdir().unwrap();
+    let outside = outside.path().canonicalize().unwrap().join("o");
+    place.put("f", "x\n");
+    fs::write(&outside, "x\n").unwrap();
+    fs::create_dir(place.path("sub")).unwrap();
+    std::os::unix::fs::symlink("sub", place.path("link")).unwrap();
+    place.put("new\nline", "x\n");
+    let absolute = place.path("f").to_str().unwrap().to_owned();
+    let outside = outside.to_str().unwrap();
+    let plain = |name: &str| format!("--- a/{name}\n+++ b/{name}\n");
+    for (path, header) in [
+        ("sub/../f", plain("f")),
+        (&absolute, plain("f")),
+        (outside, plain(&outside[1..])),
+        ("new\nline", "--- \"a/new\\nline\"\n+++ \"b/new\\nline\"\n".to_owned()),
+        ("link/new", "--- /dev/null\n+++ b/sub/new\n".to_owned()),
+    ] {
+        let output = place.call("write", json!({"path": path, "content": path})).await.unwrap();
+        let patch = details(&output)["patch"].as_str().unwrap();
+        assert!(patch.starts_with(&header), "{path}: {patch}");
+    }
+}
+
+#[tokio::test]
+async fn rule_4_5_the_details_say_why_there_is_no_patch() {
+    let place = Place::new();
+    place.put("f", b"caf\xE9\n");
+    let output = place.call("edit", one("f", "caf", "kaf")).await.unwrap();
+    assert!(details(&output)["patch"].is_null());
+    assert_eq!(details(&output)["no_patch"], "the changed lines are not UTF-8");
 }
 
 #[tokio::test]
@@ -245,6 +284,21 @@ async fn rule_4_2_a_file_that_changed_since_it_was_read_is_refused() {
     place.text("edit", one("f", "one", "two")).await;
     place.text("edit", one("f", "two", "three")).await;
     assert_eq!(place.bytes("f"), b"three and more\n");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn rule_4_2_a_write_under_another_name_of_the_file_is_no_foreign_change() {
+    let place = Place::new();
+    place.put("f", "one\n");
+    fs::hard_link(place.path("f"), place.path("hard")).unwrap();
+    place.text("read", json!({"path": "f"})).await;
+    place.text("edit", one("hard", "one", "two")).await;
+    place.text("edit", one("f", "two", "three")).await;
+    place.put("hard", "foreign\n");
+    let message = place.refusal("edit", one("f", "foreign", "mine")).await;
+    assert!(message.contains("has changed on disk"), "{message}");
+    assert_eq!(place.bytes("hard"), b"foreign\n");
 }
 
 #[tokio::test]

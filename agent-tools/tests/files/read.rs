@@ -49,8 +49,34 @@ async fn rule_4_read_cuts_a_huge_line_between_characters() {
     let shown = place.text("read", json!({"path": "f"})).await;
     let (line, notices) = shown.split_once('\n').unwrap();
     assert!(line.len() <= 50 * 1024 && line.len() > 50 * 1024 - 3 && !line.contains('\u{FFFD}'));
-    assert!(notices.contains("[Line 1 has 120002 bytes; only its start is shown."), "{notices}");
+    let at = line.len();
+    let says = format!("[Line 1 has 120002 bytes and was cut at {at}; an offset cannot show the rest of it, but `sed");
+    assert!(notices.contains(&says) && notices.contains(&format!("tail -c +{} ", at + 1)), "{notices}");
     assert!(notices.ends_with("[Lines 1-1 of 2 shown; go on with offset=2]"), "{notices}");
+}
+
+#[tokio::test]
+async fn rule_4_read_names_only_an_offset_that_exists() {
+    let place = Place::new();
+    // Too large to be counted to its end, and of one line.
+    place.put("f", "x".repeat(17 * 1024 * 1024));
+    let shown = place.text("read", json!({"path": "f"})).await;
+    let notices = &shown[50 * 1024..];
+    assert!(notices.starts_with("\n[Line 1 has 17825792 bytes") && !notices.contains("offset="), "{notices}");
+}
+
+#[tokio::test]
+async fn rule_4_read_shows_no_raw_control_character() {
+    let place = Place::new();
+    let start = "text\n".repeat(2_000 * 5);
+    place.put("escapes", format!("{start}\u{1B}[2Jx\u{7}\u{C}\u{7F}\ty\n"));
+    let shown = place.text("read", json!({"path": "escapes", "offset": 10_001})).await;
+    assert!(shown.starts_with("␛[2Jx␇␌␡\ty\n[Control characters"), "{shown}");
+    place.put("late", format!("{start}a\0b\nmore\n"));
+    let shown = place.text("read", json!({"path": "late", "offset": 10_000})).await;
+    assert_eq!(shown, "text\n[Line 10001 holds binary data (a NUL byte is in it); not shown from there on]");
+    let shown = place.text("read", json!({"path": "late", "offset": 10_001})).await;
+    assert!(shown.contains("holds binary data from line 10001 on"), "{shown}");
 }
 
 #[tokio::test]
@@ -123,6 +149,25 @@ async fn rule_4_read_refuses_a_pipe_and_a_device_at_once() {
     assert!(made.success());
     for path in ["pipe", "/dev/zero"] {
         assert!(place.refusal("read", json!({"path": path})).await.contains("not a file that can be read"));
+    }
+}
+
+/// The kernel's log passes for a regular file but waits for news like a pipe.
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn rule_4_read_never_waits_for_data() {
+    let place = Place::new();
+    let cpus = place.text("read", json!({"path": "/proc/cpuinfo", "limit": 1})).await;
+    assert!(cpus.contains("Lines 1-1"), "{cpus}");
+    let call = place.call("read", json!({"path": "/proc/kmsg"}));
+    let Ok(result) = tokio::time::timeout(std::time::Duration::from_secs(20), call).await else {
+        // A thread that waits for ever would keep a failing test from ending.
+        eprintln!("`read` waits for the kernel's log");
+        std::process::abort();
+    };
+    if let Err(error) = result {
+        let message = error.message();
+        assert!(message.contains("gives no data now") || message.contains("os error"), "{message}");
     }
 }
 

@@ -22,6 +22,16 @@ async fn rule_4_write_creates_and_overwrites_and_says_so() {
 }
 
 #[tokio::test]
+async fn rule_4_write_refuses_the_name_of_a_directory() {
+    let place = Place::new();
+    for path in ["zz/", "zz/.", "zz/y/.."] {
+        let message = place.refusal("write", json!({"path": path, "content": "x"})).await;
+        assert_eq!(message, format!("`{path}` names a directory; name a file in it"));
+    }
+    assert!(names(place.dir.path()).is_empty());
+}
+
+#[tokio::test]
 async fn rule_4_write_over_a_file_never_read_says_so() {
     let place = Place::new();
     place.put("f", "x");
