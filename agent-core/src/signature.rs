@@ -85,20 +85,48 @@ impl Signature {
     }
 }
 
-/// Removes `format`s that only this language knows (`uint32`); the type and the limits say the same.
+/// Turns a `format` that only this language knows (`uint32`) into the limits it stands for: a model knows those, and
+/// they are checked along with everything else.
 struct NeutralFormats;
 
 impl Transform for NeutralFormats {
     fn transform(&mut self, schema: &mut Schema) {
-        let foreign = schema.get("format").and_then(Value::as_str).is_some_and(|format| {
-            format.starts_with("int") || format.starts_with("uint") || matches!(format, "float" | "double")
-        });
-        if foreign {
+        if let Some([minimum, maximum]) = schema.get("format").and_then(Value::as_str).and_then(limits_of_format) {
             schema.remove("format");
+            for (keyword, limit) in [("minimum", minimum), ("maximum", maximum)] {
+                if !limit.is_null() && schema.get(keyword).is_none() {
+                    schema.insert(keyword.to_owned(), limit);
+                }
+            }
         }
         transform_subschemas(self, schema);
     }
 }
+
+/// The least and the greatest value of a number format, `null` where there is none.
+fn limits_of_format(format: &str) -> Option<[Value; 2]> {
+    Some(match format {
+        "int8" => [i8::MIN.into(), i8::MAX.into()],
+        "int16" => [i16::MIN.into(), i16::MAX.into()],
+        "int32" => [i32::MIN.into(), i32::MAX.into()],
+        "int64" => [i64::MIN.into(), i64::MAX.into()],
+        "int" => [isize::MIN.into(), isize::MAX.into()],
+        "uint8" => [0.into(), u8::MAX.into()],
+        "uint16" => [0.into(), u16::MAX.into()],
+        "uint32" => [0.into(), u32::MAX.into()],
+        "uint64" => [0.into(), u64::MAX.into()],
+        "uint" => [0.into(), usize::MAX.into()],
+        // As far as an integer in JSON reaches here; beyond, it is a float, which is no integer.
+        "int128" => [i64::MIN.into(), u64::MAX.into()],
+        "uint128" => [0.into(), u64::MAX.into()],
+        "float" => [(-GREATEST_F32).into(), GREATEST_F32.into()],
+        "double" => [Value::Null, Value::Null],
+        _ => return None,
+    })
+}
+
+/// The shortest number that is read as the greatest `f32`; a greater one would become infinite.
+const GREATEST_F32: f64 = 3.402_823_5e38;
 
 fn without_null(mut property: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Array(kinds)) = property.get_mut("type") {
