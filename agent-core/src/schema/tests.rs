@@ -207,6 +207,8 @@ fn rule_2_3_what_could_lose_meaning_is_refused() {
         (json!({"type": "array"}), json!({"a": 1}), "$.x: expected an array, got an object"),
         (json!({"type": "array", "items": {"type": "integer"}}), json!("a"), "$.x: expected an array, got \"a\""),
         (json!({"enum": ["5"]}), json!(5), "$.x: expected \"5\", got 5"),
+        (json!({"type": "null"}), json!(5), "$.x: expected null, got 5"),
+        (json!({"type": ["null"]}), json!(5), "$.x: expected null, got 5"),
         (
             json!({"anyOf": [{"type": "object"}, {"type": "array"}]}),
             json!(5),
