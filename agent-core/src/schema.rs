@@ -16,6 +16,7 @@ mod coerce;
 mod describe;
 mod nearest;
 mod path;
+mod union;
 mod validate;
 
 #[cfg(test)]
