@@ -53,7 +53,11 @@ impl Signature {
         }
         let sized = self.kind_of(&property);
         for (key, value) in facts {
-            property.insert(sized_keyword(key, &sized).to_owned(), value.clone());
+            let keyword = sized_keyword(key, &sized);
+            // A type's own limit stays where it is the narrower one.
+            if !property.get(keyword).is_some_and(|own| is_narrower(keyword, own, value)) {
+                property.insert(keyword.to_owned(), value.clone());
+            }
         }
         self.properties.insert(name.to_owned(), Value::Object(property));
     }
@@ -150,6 +154,14 @@ fn without_null(mut property: Map<String, Value>) -> Map<String, Value> {
     property
 }
 
+fn is_narrower(keyword: &str, own: &Value, other: &Value) -> bool {
+    match (keyword, own.as_f64(), other.as_f64()) {
+        ("minimum" | "minLength" | "minItems" | "minProperties", Some(own), Some(other)) => own > other,
+        ("maximum" | "maxLength" | "maxItems" | "maxProperties", Some(own), Some(other)) => own < other,
+        _ => false,
+    }
+}
+
 fn sized_keyword<'a>(key: &'a str, kind: &Value) -> &'a str {
     match (key, kind.as_str()) {
         ("minLength", Some("array")) => "minItems",
@@ -157,35 +169,5 @@ fn sized_keyword<'a>(key: &'a str, kind: &Value) -> &'a str {
         ("minLength", Some("object")) => "minProperties",
         ("maxLength", Some("object")) => "maxProperties",
         _ => key,
-    }
-}
-
-/// The limits of an argument: `#[arg(range = …)]` and `#[arg(length = …)]`.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
-    /// The least value.
-    pub minimum: Option<fn() -> Value>,
-    /// The greatest value.
-    pub maximum: Option<fn() -> Value>,
-    /// The least length: of a text in characters, of a list in elements.
-    pub min_length: Option<usize>,
-    /// The greatest length.
-    pub max_length: Option<usize>,
-}
-
-impl Limits {
-    /// No limits.
-    pub const NONE: Self = Self { minimum: None, maximum: None, min_length: None, max_length: None };
-
-    pub(crate) fn describe(&self, facts: &mut Map<String, Value>) {
-        let mut put = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                facts.insert(key.to_owned(), value);
-            }
-        };
-        put("minimum", self.minimum.map(|value| value()));
-        put("maximum", self.maximum.map(|value| value()));
-        put("minLength", self.min_length.map(Value::from));
-        put("maxLength", self.max_length.map(Value::from));
     }
 }

@@ -192,17 +192,14 @@ fn rule_2_2_an_enum_without_a_known_variant_names_them_all() {
 
 #[test]
 fn rule_2_2_forms_that_are_equally_close_are_all_named() {
-    let one = |name: &str, kind: &str| json!({"type": "object", "properties": {name: {"type": kind}}, "required": [name]});
+    let one =
+        |name: &str, kind: &str| json!({"type": "object", "properties": {name: {"type": kind}}, "required": [name]});
     let two = json!({"anyOf": [one("a", "integer"), one("b", "string")]});
     let many: Vec<Value> = ["a", "b", "c", "d", "e", "f", "g"].map(|name| one(name, "string")).to_vec();
     // Both have the property, so it tells nothing apart, and its problem hides no other.
     let unit = |name: &str| closed(&json!({"unit": {"enum": ["m", "s"]}, name: {"type": "integer"}}));
     table(&[
-        (
-            two.clone(),
-            json!({}),
-            "$.x: fits no form: either $.x.a: required, an integer; or $.x.b: required, a string",
-        ),
+        (two.clone(), json!({}), "$.x: fits no form: either $.x.a: required, an integer; or $.x.b: required, a string"),
         (two, json!({"a": "?"}), "$.x.a: expected an integer, got \"?\""),
         (
             json!({"anyOf": many}),
@@ -224,7 +221,8 @@ fn rule_2_2_forms_that_are_equally_close_are_all_named() {
 
 #[test]
 fn rule_2_2_a_name_that_must_be_a_number_says_so() {
-    let keys = |pattern: &str| json!({"type": "object", "patternProperties": {pattern: true}, "additionalProperties": false});
+    let keys =
+        |pattern: &str| json!({"type": "object", "patternProperties": {pattern: true}, "additionalProperties": false});
     let mut both = keys(r"^\d+$");
     both["properties"] = json!({"name": {"type": "string"}});
     table(&[

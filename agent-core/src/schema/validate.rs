@@ -311,7 +311,11 @@ fn unknown_property(keywords: &Map<String, Value>, name: &str) -> String {
     match (known.as_slice(), patterns.as_slice()) {
         ([], []) => "unknown property; none is known".to_owned(),
         ([], _) => {
-            format!("expected {} as the property's name, got {}", patterns.join(" or "), describe::literal(&name.into()))
+            format!(
+                "expected {} as the property's name, got {}",
+                patterns.join(" or "),
+                describe::literal(&name.into())
+            )
         }
         (_, []) => format!("unknown property; known are {}", describe::listed(known.into_iter())),
         _ => {

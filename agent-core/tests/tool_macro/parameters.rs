@@ -261,3 +261,22 @@ async fn rule_2_2_a_number_that_its_type_cannot_hold_does_not_fit_the_schema() {
     assert!(text(&tools, near).await.starts_with("-2147483648 -9223372036854775808 18446744073709551615"));
     assert!(!schema(&tools).to_string().contains("format"));
 }
+
+/// Limits.
+#[tool]
+fn limited(
+    #[arg(range = -1..=1000)] small: u8,
+    #[arg(range = 0..=1)] part: f64,
+    #[arg(length = ..=2)] two: Option<Vec<u8>>,
+) -> String {
+    format!("{small} {part} {two:?}")
+}
+
+#[test]
+fn rule_1_4_of_two_limits_the_narrower_one_counts() {
+    let tools = toolset![limited];
+    let schema = &schema(&tools)["properties"];
+    assert_eq!(schema["small"], json!({"type": "integer", "minimum": 0, "maximum": 255}));
+    assert_eq!(schema["part"], json!({"type": "number", "minimum": 0, "maximum": 1}));
+    assert_eq!(schema["two"]["maxItems"], 2);
+}
