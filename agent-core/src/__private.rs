@@ -5,12 +5,12 @@ pub use std::time::Duration;
 pub use inventory;
 
 pub use crate::function::{Attributes, FunctionTool, blocking, boxed, identity};
-pub use crate::param::{Call, FromText, Lend, Slot, argument, param, shown, shown_argument};
+pub use crate::param::{Call, FromText, Known, Lend, Slot, argument, lengthy, param, ranged, shown, shown_argument};
 pub use crate::reply::{
     FailWithNothing, FailWithSources, FailWithText, Failure, ReplyAny, ReplyNothing, Returned, SplitPlain, Success,
     check,
 };
-pub use crate::signature::{Limits, Signature};
+pub use crate::signature::Signature;
 pub use crate::toolset::{assert_linked, with_function};
 
 /// Converts a function's split return value, by method lookup on the concrete types.

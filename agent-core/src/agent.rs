@@ -185,6 +185,12 @@ impl AgentBuilder {
         self
     }
 
+    /// Application state that is already shared, also a trait object: `Arc<dyn Clock>` for `Dep<dyn Clock>`.
+    pub fn provide_shared<T: Send + Sync + ?Sized + 'static>(mut self, value: Arc<T>) -> Self {
+        self.parts.state.insert_shared(value);
+        self
+    }
+
     /// The directory tools mean relative paths from; the process's own unless said.
     pub fn working_dir(mut self, dir: impl Into<PathBuf>) -> Self {
         self.parts.working_dir = dir.into();

@@ -141,7 +141,7 @@ impl ToolContext {
     /// Application state of type `T`, if the agent was given some.
     ///
     /// A parameter of type [`Dep<T>`] is the same, checked when the agent is built.
-    pub fn state<T: Send + Sync + 'static>(&self) -> Option<Dep<T>> {
+    pub fn state<T: ?Sized + 'static>(&self) -> Option<Dep<T>> {
         self.inner.state.get()
     }
 
@@ -188,9 +188,11 @@ impl fmt::Display for CallId {
 
 /// Application state handed to a tool: what was given to [`AgentBuilder::provide`](crate::AgentBuilder::provide).
 ///
-/// As a parameter, `db: Dep<Database>` is filled by its type and never appears in the tool's schema.
+/// As a parameter, `db: Dep<Database>` is filled by its type and never appears in the tool's schema. A trait object,
+/// `clock: Dep<dyn Clock>` of a `trait Clock: Send + Sync`, is given as an `Arc<dyn Clock>` to
+/// [`AgentBuilder::provide_shared`](crate::AgentBuilder::provide_shared).
 /// An agent whose tools need a type that nobody provided does not build.
-pub struct Dep<T>(pub Arc<T>);
+pub struct Dep<T: ?Sized>(pub Arc<T>);
 
 impl<T> Dep<T> {
     /// Wraps a value, as for a test that calls a tool's function directly.
@@ -199,13 +201,13 @@ impl<T> Dep<T> {
     }
 }
 
-impl<T> Clone for Dep<T> {
+impl<T: ?Sized> Clone for Dep<T> {
     fn clone(&self) -> Self {
         Self(Arc::clone(&self.0))
     }
 }
 
-impl<T> Deref for Dep<T> {
+impl<T: ?Sized> Deref for Dep<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -213,7 +215,7 @@ impl<T> Deref for Dep<T> {
     }
 }
 
-impl<T: fmt::Debug> fmt::Debug for Dep<T> {
+impl<T: fmt::Debug + ?Sized> fmt::Debug for Dep<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -228,7 +230,7 @@ pub struct Dependency {
 
 impl Dependency {
     /// The dependency on `T`.
-    pub fn of<T: Send + Sync + 'static>() -> Self {
+    pub fn of<T: ?Sized + 'static>() -> Self {
         Self { id: TypeId::of::<T>(), name: type_name::<T>() }
     }
 
@@ -241,19 +243,24 @@ impl Dependency {
 /// Application state by type: at most one value of each.
 #[derive(Clone, Default)]
 pub struct State {
+    /// By `TypeId` of `T`, an `Arc<T>`.
     values: HashMap<TypeId, Arc<dyn Any + Send + Sync>>,
 }
 
 impl State {
     /// Adds a value; a second one of the same type takes the first one's place.
     pub fn insert<T: Send + Sync + 'static>(&mut self, value: T) {
+        self.insert_shared(Arc::new(value));
+    }
+
+    /// Adds a value that is already shared, also as a trait object: an `Arc<dyn Clock>` for `Dep<dyn Clock>`.
+    pub fn insert_shared<T: Send + Sync + ?Sized + 'static>(&mut self, value: Arc<T>) {
         self.values.insert(TypeId::of::<T>(), Arc::new(value));
     }
 
     /// The value of type `T`.
-    pub fn get<T: Send + Sync + 'static>(&self) -> Option<Dep<T>> {
-        let value = self.values.get(&TypeId::of::<T>())?;
-        Arc::clone(value).downcast::<T>().ok().map(Dep)
+    pub fn get<T: ?Sized + 'static>(&self) -> Option<Dep<T>> {
+        self.values.get(&TypeId::of::<T>())?.downcast_ref::<Arc<T>>().cloned().map(Dep)
     }
 
     /// Whether the dependency is met.

@@ -114,7 +114,8 @@ impl Tool for &'static FunctionTool {
         (self.signature)(&mut signature);
         let (input_schema, dependencies) = signature.finish();
         let says = &self.attributes;
-        let mut definition = ToolDefinition::new(self.name).description(says.description).input_schema(input_schema);
+        let mut definition =
+            ToolDefinition::new(self.name).description(says.description.trim_matches('\n')).input_schema(input_schema);
         if let Some(label) = says.label {
             label.clone_into(&mut definition.label);
         }

@@ -14,8 +14,13 @@ use serde_json::{Map, Value};
 
 use crate::context::{CallId, CancellationToken, Dep, Dependency, Progress, ToolContext};
 use crate::schema;
-use crate::signature::{Limits, Signature};
+use crate::signature::Signature;
 use crate::tool::ToolError;
+
+mod limits;
+
+use limits::Limits;
+pub use limits::{lengthy, ranged};
 
 /// A value that the agent hands to a tool; it is never in the tool's schema and the model cannot set it.
 ///
@@ -44,7 +49,7 @@ use crate::tool::ToolError;
     label = "not injectable",
     note = "implement `agent_core::Inject` for it, or take it as `Dep<{Self}>` and give it to the agent with `.provide(…)`"
 )]
-pub trait Inject: Sized + Send + 'static {
+pub trait Inject: Sized + 'static {
     /// The value for one call.
     fn inject(context: &ToolContext) -> Result<Self, ToolError>;
 
@@ -78,7 +83,7 @@ impl Inject for CallId {
     }
 }
 
-impl<T: Send + Sync + 'static> Inject for Dep<T> {
+impl<T: ?Sized + 'static> Inject for Dep<T> {
     fn inject(context: &ToolContext) -> Result<Self, ToolError> {
         // An agent does not build without it, so this is for callers that bring their own context.
         context
@@ -97,15 +102,38 @@ impl<T: Send + Sync + 'static> Inject for Dep<T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be a parameter of a tool",
     label = "neither readable from the model's arguments nor injectable",
-    note = "help: for an argument the model fills in, add `#[derive(serde::Deserialize, schemars::JsonSchema)]` to `{Self}` (it must also be `Send`)",
+    note = "help: for an argument the model fills in, add `#[derive(serde::Deserialize, schemars::JsonSchema)]` to `{Self}`",
     note = "help: for state the program owns, write `Dep<{Self}>` and give it to the agent with `.provide(…)`"
 )]
-pub trait Param<Source>: Sized + Send + 'static {
+pub trait Param<Source>: Sized + 'static {
     #[doc(hidden)]
     fn declare(slot: &Slot<Self>, signature: &mut Signature);
 
     #[doc(hidden)]
     fn take(slot: &Slot<Self>, call: &mut Call) -> Result<Self, Refused>;
+}
+
+/// A value that can go to the thread a call runs on. Apart from [`Param`], so that each gets an error of its own.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be a parameter of a tool: calls run on other threads",
+    label = "cannot be sent to another thread",
+    note = "help: what a `Dep` holds is shared by all calls: put what changes into a `Mutex`, not into a `RefCell` or `Cell`; a trait object needs `trait …: Send + Sync`",
+    note = "help: anything else must be `Send`: `Arc` instead of `Rc`, for example"
+)]
+pub trait Carried {}
+
+// The part that is not `Send` would be named instead, without saying what to do.
+#[diagnostic::do_not_recommend]
+impl<T: Send + 'static> Carried for T {}
+
+/// The type itself, and no type at all if it is not [`Carried`]: nothing else is then said about it.
+pub trait Known {
+    /// The type itself.
+    type Type;
+}
+
+impl<T: Carried> Known for T {
+    type Type = T;
 }
 
 /// Marks a [`Param`] the model fills in.
@@ -129,7 +157,7 @@ impl<T: Inject> Param<FromAgent> for T {
     }
 }
 
-impl<T: DeserializeOwned + JsonSchema + Send + 'static> Param<FromModel> for T {
+impl<T: DeserializeOwned + JsonSchema + 'static> Param<FromModel> for T {
     fn declare(slot: &Slot<Self>, signature: &mut Signature) {
         let required = slot.default.is_none() && absent::<T>().is_none();
         signature.argument::<T>(slot.name, required, &slot.facts());
@@ -306,9 +334,14 @@ impl<T> Slot<T> {
         Self { example: Some(example), ..self }
     }
 
-    /// The same slot with limits.
-    pub fn limits(self, limits: Limits) -> Self {
-        Self { limits, ..self }
+    /// The same slot with a least and a greatest value.
+    pub fn range(self, minimum: Option<fn() -> Value>, maximum: Option<fn() -> Value>) -> Self {
+        Self { limits: Limits { minimum, maximum, ..self.limits }, ..self }
+    }
+
+    /// The same slot with a least and a greatest length.
+    pub fn length(self, min_length: Option<usize>, max_length: Option<usize>) -> Self {
+        Self { limits: Limits { min_length, max_length, ..self.limits }, ..self }
     }
 
     /// Adds the parameter to the schema or to the dependencies.
@@ -324,7 +357,7 @@ impl<T> Slot<T> {
     fn facts(&self) -> Map<String, Value> {
         let mut facts = Map::new();
         if let Some(description) = self.description {
-            facts.insert("description".to_owned(), description.into());
+            facts.insert("description".to_owned(), description.trim_matches('\n').into());
         }
         if let (Some(shown), Some(default)) = (self.shown, self.default) {
             facts.insert("default".to_owned(), shown(&default()));

@@ -4,7 +4,9 @@
 //! `required`, `additionalProperties`, `patternProperties`, `minProperties`, `maxProperties`, `items`, `prefixItems`,
 //! `minItems`, `maxItems`, `uniqueItems`, `enum`, `const`, `anyOf`, `oneOf`, `allOf`, `not`, `$ref` inside the schema,
 //! `minimum`, `maximum`, their exclusive forms, `multipleOf`, `minLength`, `maxLength`, `nullable`, and `true`/`false`
-//! as schemas. `format`, `pattern` and keywords not named here are ignored, `oneOf` is read as `anyOf`, and names in
+//! as schemas. `pattern` and `format` are for the model only: they are in the schema it reads, and nothing here holds a
+//! value against them (the limits of number types are checked as `minimum` and `maximum`). Keywords not named here are
+//! ignored too, `oneOf` is read as `anyOf`, and names in
 //! `patternProperties` are matched as plain text (`^` and `$` at the ends are understood, anything else in a pattern
 //! matches every name): the tool itself is the final judge of its arguments.
 
@@ -16,6 +18,7 @@ mod coerce;
 mod describe;
 mod nearest;
 mod path;
+mod union;
 mod validate;
 
 #[cfg(test)]

@@ -53,7 +53,11 @@ impl Signature {
         }
         let sized = self.kind_of(&property);
         for (key, value) in facts {
-            property.insert(sized_keyword(key, &sized).to_owned(), value.clone());
+            let keyword = sized_keyword(key, &sized);
+            // A type's own limit stays where it is the narrower one.
+            if !property.get(keyword).is_some_and(|own| is_narrower(keyword, own, value)) {
+                property.insert(keyword.to_owned(), value.clone());
+            }
         }
         self.properties.insert(name.to_owned(), Value::Object(property));
     }
@@ -85,20 +89,48 @@ impl Signature {
     }
 }
 
-/// Removes `format`s that only this language knows (`uint32`); the type and the limits say the same.
+/// Turns a `format` that only this language knows (`uint32`) into the limits it stands for: a model knows those, and
+/// they are checked along with everything else.
 struct NeutralFormats;
 
 impl Transform for NeutralFormats {
     fn transform(&mut self, schema: &mut Schema) {
-        let foreign = schema.get("format").and_then(Value::as_str).is_some_and(|format| {
-            format.starts_with("int") || format.starts_with("uint") || matches!(format, "float" | "double")
-        });
-        if foreign {
+        if let Some([minimum, maximum]) = schema.get("format").and_then(Value::as_str).and_then(limits_of_format) {
             schema.remove("format");
+            for (keyword, limit) in [("minimum", minimum), ("maximum", maximum)] {
+                if !limit.is_null() && schema.get(keyword).is_none() {
+                    schema.insert(keyword.to_owned(), limit);
+                }
+            }
         }
         transform_subschemas(self, schema);
     }
 }
+
+/// The least and the greatest value of a number format, `null` where there is none.
+fn limits_of_format(format: &str) -> Option<[Value; 2]> {
+    Some(match format {
+        "int8" => [i8::MIN.into(), i8::MAX.into()],
+        "int16" => [i16::MIN.into(), i16::MAX.into()],
+        "int32" => [i32::MIN.into(), i32::MAX.into()],
+        "int64" => [i64::MIN.into(), i64::MAX.into()],
+        "int" => [isize::MIN.into(), isize::MAX.into()],
+        "uint8" => [0.into(), u8::MAX.into()],
+        "uint16" => [0.into(), u16::MAX.into()],
+        "uint32" => [0.into(), u32::MAX.into()],
+        "uint64" => [0.into(), u64::MAX.into()],
+        "uint" => [0.into(), usize::MAX.into()],
+        // As far as an integer in JSON reaches here; beyond, it is a float, which is no integer.
+        "int128" => [i64::MIN.into(), u64::MAX.into()],
+        "uint128" => [0.into(), u64::MAX.into()],
+        "float" => [(-GREATEST_F32).into(), GREATEST_F32.into()],
+        "double" => [Value::Null, Value::Null],
+        _ => return None,
+    })
+}
+
+/// The shortest number that is read as the greatest `f32`; a greater one would become infinite.
+const GREATEST_F32: f64 = 3.402_823_5e38;
 
 fn without_null(mut property: Map<String, Value>) -> Map<String, Value> {
     if let Some(Value::Array(kinds)) = property.get_mut("type") {
@@ -122,6 +154,14 @@ fn without_null(mut property: Map<String, Value>) -> Map<String, Value> {
     property
 }
 
+fn is_narrower(keyword: &str, own: &Value, other: &Value) -> bool {
+    match (keyword, own.as_f64(), other.as_f64()) {
+        ("minimum" | "minLength" | "minItems" | "minProperties", Some(own), Some(other)) => own > other,
+        ("maximum" | "maxLength" | "maxItems" | "maxProperties", Some(own), Some(other)) => own < other,
+        _ => false,
+    }
+}
+
 fn sized_keyword<'a>(key: &'a str, kind: &Value) -> &'a str {
     match (key, kind.as_str()) {
         ("minLength", Some("array")) => "minItems",
@@ -129,35 +169,5 @@ fn sized_keyword<'a>(key: &'a str, kind: &Value) -> &'a str {
         ("minLength", Some("object")) => "minProperties",
         ("maxLength", Some("object")) => "maxProperties",
         _ => key,
-    }
-}
-
-/// The limits of an argument: `#[arg(range = …)]` and `#[arg(length = …)]`.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Limits {
-    /// The least value.
-    pub minimum: Option<fn() -> Value>,
-    /// The greatest value.
-    pub maximum: Option<fn() -> Value>,
-    /// The least length: of a text in characters, of a list in elements.
-    pub min_length: Option<usize>,
-    /// The greatest length.
-    pub max_length: Option<usize>,
-}
-
-impl Limits {
-    /// No limits.
-    pub const NONE: Self = Self { minimum: None, maximum: None, min_length: None, max_length: None };
-
-    pub(crate) fn describe(&self, facts: &mut Map<String, Value>) {
-        let mut put = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                facts.insert(key.to_owned(), value);
-            }
-        };
-        put("minimum", self.minimum.map(|value| value()));
-        put("maximum", self.maximum.map(|value| value()));
-        put("minLength", self.min_length.map(Value::from));
-        put("maxLength", self.max_length.map(Value::from));
     }
 }

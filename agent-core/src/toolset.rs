@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::context::{Dependency, State};
+use crate::context::State;
 use crate::tool::{Tool, ToolDefinition};
 
 /// Tools by unique name, in order. A value: every change gives a new one, clones share the tools themselves.
@@ -53,13 +53,24 @@ pub enum ToolsetError {
         function: &'static str,
     },
     /// A tool needs state that nobody provided.
-    #[error("the tool `{tool}` needs `{type_name}`: give the agent one with `.provide(…)`")]
+    #[error("the tool `{tool}` needs `{type_name}`: give the agent one with `{}`", provided_with(type_name))]
     MissingDependency {
         /// The tool.
         tool: String,
         /// The type it needs.
         type_name: &'static str,
     },
+    /// More than one thing is wrong; as text, a line for each.
+    #[error("{}", lines(.0))]
+    Several(Vec<Self>),
+}
+
+fn provided_with(type_name: &str) -> &'static str {
+    if type_name.starts_with("dyn ") { ".provide_shared(Arc::new(…))" } else { ".provide(…)" }
+}
+
+fn lines(errors: &[ToolsetError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 impl Toolset {
@@ -186,19 +197,22 @@ impl Toolset {
         &self.problems
     }
 
-    /// The problems, and the state that tools need and `state` does not hold.
+    /// The problems, and the state that tools need and `state` does not hold: all of them, as
+    /// [`Several`](ToolsetError::Several) if there is more than one.
     pub fn check(&self, state: &State) -> Result<(), ToolsetError> {
-        if let Some(problem) = self.problems.first() {
-            return Err(problem.clone());
-        }
+        let mut errors = self.problems.clone();
         for (definition, _) in self.iter() {
-            let missing = |dependency: &&Dependency| !state.provides(dependency);
-            if let Some(dependency) = definition.dependencies.iter().find(missing) {
-                let (tool, type_name) = (definition.name.clone(), dependency.type_name());
-                return Err(ToolsetError::MissingDependency { tool, type_name });
-            }
+            let missing = definition.dependencies.iter().filter(|dependency| !state.provides(dependency));
+            errors.extend(missing.map(|dependency| ToolsetError::MissingDependency {
+                tool: definition.name.clone(),
+                type_name: dependency.type_name(),
+            }));
         }
-        Ok(())
+        match errors.len() {
+            0 => Ok(()),
+            1 => Err(errors.remove(0)),
+            _ => Err(ToolsetError::Several(errors)),
+        }
     }
 }
 

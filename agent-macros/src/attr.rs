@@ -8,6 +8,7 @@ use syn::spanned::Spanned;
 use syn::{Expr, ExprRange, Lit, LitInt, LitStr, Path, RangeLimits, Token};
 
 use crate::errors::Errors;
+use crate::group::open_expr;
 use crate::nearest::nearest;
 
 /// The keys of `#[tool(…)]` that are on or off, in the order of the documentation.
@@ -84,7 +85,7 @@ impl Parse for Entry {
         let key = Ident::parse_any(input)?;
         let value = if input.peek(Token![=]) {
             input.parse::<Token![=]>()?;
-            Some(input.parse()?)
+            Some(open_expr(input.parse()?))
         } else {
             None
         };
@@ -187,7 +188,7 @@ fn texts(key: &Ident, value: Option<Expr>, errors: &mut Errors) -> Vec<LitStr> {
         errors.at(key.span(), format!("`{key}` needs a list of texts\nhelp: write `{key} = [\"…\", \"…\"]`"));
         return Vec::new();
     };
-    list.elems.into_iter().filter_map(|element| text(key, Some(element), errors)).collect()
+    list.elems.into_iter().filter_map(|element| text(key, Some(open_expr(element)), errors)).collect()
 }
 
 fn number(key: &Ident, value: Option<Expr>, errors: &mut Errors) -> Option<LitInt> {
@@ -213,10 +214,13 @@ fn path(key: &Ident, value: Option<Expr>, errors: &mut Errors) -> Option<Path> {
 fn range(key: &Ident, value: Option<Expr>, errors: &mut Errors) -> Option<ExprRange> {
     let span = value.as_ref().map_or_else(|| key.span(), Spanned::span);
     match value {
-        Some(Expr::Range(range))
+        Some(Expr::Range(mut range))
             if (range.start.is_some() || range.end.is_some())
                 && (range.end.is_none() || matches!(range.limits, RangeLimits::Closed(_))) =>
         {
+            for end in [&mut range.start, &mut range.end] {
+                *end = end.take().map(|end| Box::new(open_expr(*end)));
+            }
             Some(range)
         }
         _ => {

@@ -3,16 +3,19 @@
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
-use syn::{Expr, ExprRange, GenericParam, Lit, LitStr, Path, Safety, Type};
+use syn::{Expr, ExprRange, GenericParam, LitStr, Path, ReturnType, Safety, Type};
 
 use crate::attr::{DefaultValue, FLAGS, ToolAttr};
 use crate::errors::Errors;
-use crate::model::{Param, ToolFn, docs};
+use crate::group::open_type;
+use crate::limits::{self, Length};
+use crate::model::{Param, ToolFn};
+use crate::text::{Text, docs};
 
 /// A function that keeps all rules.
 pub(crate) struct CheckedTool {
     pub(crate) name: String,
-    pub(crate) description: String,
+    pub(crate) description: Text,
     pub(crate) label: Option<LitStr>,
     pub(crate) category: Option<LitStr>,
     pub(crate) tags: Vec<LitStr>,
@@ -32,13 +35,13 @@ pub(crate) struct CheckedParam {
     /// The written type; of a borrowed one, what is behind the `&`.
     pub(crate) ty: Type,
     pub(crate) borrowed: bool,
-    pub(crate) description: Option<String>,
+    pub(crate) description: Option<Text>,
     /// Whether `#[arg(…)]` says that the model fills it in.
     pub(crate) argument: bool,
     pub(crate) default: Option<DefaultValue>,
     pub(crate) example: Option<Expr>,
     pub(crate) range: Option<ExprRange>,
-    pub(crate) length: (Option<usize>, Option<usize>),
+    pub(crate) length: Option<(ExprRange, Length)>,
 }
 
 /// Applies all rules. `None` only along with an error.
@@ -81,6 +84,14 @@ fn check_signature(function: &ToolFn, errors: &mut Errors) {
     if let Some(variadic) = &sig.variadic {
         errors.on(variadic, "a tool cannot be variadic\nhelp: take a `Vec<T>`");
     }
+    if let ReturnType::Type(_, ty) = &sig.output
+        && matches!(open_type((**ty).clone()), Type::Never(_))
+    {
+        errors.on(
+            ty,
+            "a tool must return: the model waits for its answer\nhelp: return `()`, or `Result<(), E>` if it can fail",
+        );
+    }
     for param in &sig.generics.params {
         let (GenericParam::Type(_) | GenericParam::Const(_)) = param else { continue };
         errors.on(
@@ -121,9 +132,9 @@ fn is_name(name: &str) -> bool {
     (1..=64).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-')
 }
 
-fn check_description(function: &ToolFn, attr: &ToolAttr, errors: &mut Errors) -> Option<String> {
+fn check_description(function: &ToolFn, attr: &ToolAttr, errors: &mut Errors) -> Option<Text> {
     let given = attr.description.as_ref().map(LitStr::value).filter(|text| !text.trim().is_empty());
-    let description = given.or_else(|| docs(&function.attrs));
+    let description = given.map(Text::Literal).or_else(|| docs(&function.attrs));
     if description.is_none() {
         let name = &function.sig.ident;
         errors.on(
@@ -176,7 +187,16 @@ fn check_param(param: Param, errors: &mut Errors) -> Option<CheckedParam> {
             );
             return None;
         }
-        Type::Reference(reference) => (*reference.elem, true),
+        Type::Reference(reference)
+            if reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident == "static") =>
+        {
+            errors.on(
+                reference,
+                "an argument lives only as long as the call\nhelp: borrow it without `'static`, such as `&str`, or take it owned, such as `String`",
+            );
+            return None;
+        }
+        Type::Reference(reference) => (open_type(*reference.elem), true),
         owned => (owned, false),
     };
     if let Type::ImplTrait(opaque) = &ty {
@@ -199,7 +219,8 @@ fn check_param(param: Param, errors: &mut Errors) -> Option<CheckedParam> {
         let span = arg.rename.as_ref().map_or_else(|| ident.span(), LitStr::span);
         errors.at(span, format!("`{name}` cannot name an argument\nhelp: a name is 1 to 64 of `A-Z a-z 0-9 _ -`"));
     }
-    let length = arg.length.as_ref().map_or((None, None), |range| check_length(range, errors));
+    let length = limits::check(&arg, errors);
+    let length = arg.length.map(|range| (range, length));
     let ident = match arg.rename {
         Some(rename) => Ident::new(&ident.to_string(), rename.span()),
         None => ident,
@@ -209,7 +230,7 @@ fn check_param(param: Param, errors: &mut Errors) -> Option<CheckedParam> {
         name,
         ty,
         borrowed,
-        description: arg.description.map(|text| text.value()).or(docs),
+        description: arg.description.map(|text| Text::Literal(text.value())).or(docs),
         argument,
         default: arg.default,
         example: arg.example,
@@ -239,21 +260,6 @@ fn reference_inside(ty: TokenStream) -> Option<Span> {
         }
     }
     None
-}
-
-fn check_length(range: &ExprRange, errors: &mut Errors) -> (Option<usize>, Option<usize>) {
-    let mut bound = |end: &Option<Box<Expr>>| {
-        let end = end.as_deref()?;
-        if let Expr::Lit(lit) = end
-            && let Lit::Int(number) = &lit.lit
-            && let Ok(number) = number.base10_parse()
-        {
-            return Some(number);
-        }
-        errors.on(end, "a length is a whole number\nhelp: write `length = 1..=80`");
-        None
-    };
-    (bound(&range.start), bound(&range.end))
 }
 
 fn check_names_differ(params: &[CheckedParam], errors: &mut Errors) {

@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::ext::IdentExt;
 use syn::{Expr, Lit, ReturnType};
 
 use crate::attr::DefaultValue;
@@ -17,8 +18,21 @@ pub(crate) fn expand(function: &ToolFn, tool: &CheckedTool) -> TokenStream {
     let plain = plain(function);
     let conditions = function.attrs.iter().filter(|attr| attr.path().is_ident("cfg"));
     let marker = marker(function, tool);
+    let place = format_ident!("__tool_{}", function.sig.ident.unraw(), span = function.sig.ident.span());
     let slots = tool.params.iter().enumerate().map(|(at, param)| slot(at, param, &private));
     let registration = registration(function, tool, &private);
+    // A constant in an `impl` block is almost right, and gets an error for every name it uses. A struct is one error.
+    let registration = quote! {
+        const _: () = {
+            #marker
+            #(#slots)*
+            #registration
+        };
+    };
+    let in_a_struct = quote_spanned! {function.sig.ident.span()=>
+        #[allow(non_camel_case_types)]
+        struct #place([(); { #registration 0 }]);
+    };
     quote! {
         // A call hands over what it read and what was injected; by value is the plain way to take it.
         #[allow(clippy::needless_pass_by_value)]
@@ -26,18 +40,14 @@ pub(crate) fn expand(function: &ToolFn, tool: &CheckedTool) -> TokenStream {
 
         #(#conditions)*
         #[allow(clippy::all, clippy::pedantic, non_local_definitions)]
-        const _: () = {
-            #marker
-            #(#slots)*
-            #registration
-        };
+        #in_a_struct
     }
 }
 
 /// Exported macros all stand at the crate's root, so a second tool of this name is an error that shows both functions.
 fn marker(function: &ToolFn, tool: &CheckedTool) -> TokenStream {
     let name = tool.name.replace('-', "__dash__");
-    let marker = format_ident!("__tool_named_{name}", span = function.sig.ident.span());
+    let marker = format_ident!("__two_tools_are_named_{name}", span = function.sig.ident.span());
     quote_spanned! {function.sig.ident.span()=>
         #[doc(hidden)]
         #[macro_export]
@@ -71,10 +81,17 @@ fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
         let (value, span) = (lazily(example, private), ends(example).0);
         quote_spanned!(span=> .example(#value))
     });
-    let limits = limits(param, private);
+    let made = local("slot");
+    let (limits, check_limits) = (limits(param, private), check_limits(param, &made, private));
+    let (first, last) = ends(ty);
+    let (trait_path, open, close) =
+        (respanned(quote!(#private::Known), first), quote_spanned!(first=> <), quote_spanned!(last=> >));
+    let known = quote!(#open #owned as #trait_path #close);
     quote! {
-        fn #slot() -> #private::Slot<#owned> {
-            #private::#constructor::<#owned, _>(#name) #(#description)* #(#default)* #(#example)* #limits
+        fn #slot() -> #private::Slot<#known::Type> {
+            let #made = #private::#constructor::<#owned, _>(#name) #(#description)* #(#default)* #(#example)* #limits;
+            #check_limits
+            #made
         }
     }
 }
@@ -98,22 +115,40 @@ fn at(mut token: TokenTree, span: Span) -> TokenTree {
     token
 }
 
-fn limits(param: &CheckedParam, private: &TokenStream) -> Option<TokenStream> {
-    let (min_length, max_length) = param.length;
-    if param.range.is_none() && (min_length, max_length) == (None, None) {
-        return None;
-    }
-    let ends = param.range.as_ref().map(|range| (&range.start, &range.end));
-    let (minimum, maximum) = ends.unwrap_or((&None, &None));
-    let fields = [("minimum", minimum), ("maximum", maximum)].into_iter().filter_map(|(field, end)| {
-        let (field, end) = (Ident::new(field, Span::call_site()), end.as_ref()?);
-        Some(quote!(#field: ::core::option::Option::Some(|| { let end = #end; #private::shown(&end) }),))
+/// The calls that set the limits.
+fn limits(param: &CheckedParam, private: &TokenStream) -> TokenStream {
+    let option = |value: Option<TokenStream>| match value {
+        Some(value) => quote!(::core::option::Option::Some(#value)),
+        None => quote!(::core::option::Option::None),
+    };
+    let range = param.range.as_ref().map(|range| {
+        let end = |end: &Option<Box<Expr>>| {
+            option(end.as_ref().map(|end| quote!(|| { let end = #end; #private::shown(&end) })))
+        };
+        let (minimum, maximum) = (end(&range.start), end(&range.end));
+        quote!(.range(#minimum, #maximum))
     });
-    let lengths = [("min_length", min_length), ("max_length", max_length)].into_iter().filter_map(|(field, end)| {
-        let (field, end) = (Ident::new(field, Span::call_site()), end?);
-        Some(quote!(#field: ::core::option::Option::Some(#end),))
+    let length = param.length.as_ref().map(|(_, (least, greatest))| {
+        let end = |end: Option<usize>| option(end.map(|end| quote!(#end)));
+        let (least, greatest) = (end(*least), end(*greatest));
+        quote!(.length(#least, #greatest))
     });
-    Some(quote!(.limits(#private::Limits { #(#fields)* #(#lengths)* ..#private::Limits::NONE })))
+    quote!(#range #length)
+}
+
+/// Asserts that a type can have such limits, at the place in `#[arg(…)]` that asks for them.
+fn check_limits(param: &CheckedParam, slot: &Ident, private: &TokenStream) -> TokenStream {
+    let range = param.range.as_ref().map(|range| (range, "ranged"));
+    let length = param.length.as_ref().map(|(range, _)| (range, "lengthy"));
+    let checks = range.into_iter().chain(length).map(|(range, check)| {
+        let (first, last) = ends(range);
+        let (check, private) = (Ident::new(check, first), respanned(private.clone(), first));
+        let slot = Ident::new(&slot.to_string(), slot.span().located_at(last));
+        let check = quote_spanned!(first=> #private::#check);
+        let reference = quote_spanned!(first=> &);
+        quote_spanned!(last=> #check(#reference #slot);)
+    });
+    quote!(#(#checks)*)
 }
 
 fn registration(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) -> TokenStream {

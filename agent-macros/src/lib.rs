@@ -5,8 +5,11 @@
 
 mod nearest;
 mod errors;
+mod group;
+mod text;
 mod attr;
 mod model;
+mod limits;
 mod check;
 mod krate;
 mod fallback;
@@ -78,7 +81,7 @@ use proc_macro::TokenStream;
 /// | `length = 1..=80` | least and greatest length, of a text in characters, of a list in elements |
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    expand_tool(attribute.into(), &item.into()).into()
+    expand_tool(attribute.into(), &group::open_item(item.into())).into()
 }
 
 fn expand_tool(attribute: proc_macro2::TokenStream, item: &proc_macro2::TokenStream) -> proc_macro2::TokenStream {

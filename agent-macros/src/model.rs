@@ -3,10 +3,12 @@
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
 use syn::parse::{ParseStream, Parser};
-use syn::{Attribute, Expr, FnArg, Lit, Meta, Pat, PatType, Signature, Type, Visibility};
+use syn::{Attribute, FnArg, Meta, Pat, PatType, Signature, Type, Visibility};
 
 use crate::attr::{ArgAttr, read_arg};
 use crate::errors::Errors;
+use crate::group::open_type;
+use crate::text::{Text, docs};
 
 /// A function with an untouched body.
 pub(crate) struct ToolFn {
@@ -20,7 +22,7 @@ pub(crate) struct ToolFn {
 pub(crate) struct Param {
     pub(crate) ident: Ident,
     pub(crate) ty: Type,
-    pub(crate) docs: Option<String>,
+    pub(crate) docs: Option<Text>,
     /// `None`: there is no `#[arg(…)]`.
     pub(crate) arg: Option<ArgAttr>,
 }
@@ -69,7 +71,7 @@ fn read_param(input: &FnArg, errors: &mut Errors) -> Option<Param> {
             return None;
         }
     };
-    Some(Param { ident, ty: (*typed.ty).clone(), docs: docs(&typed.attrs), arg })
+    Some(Param { ident, ty: open_type((*typed.ty).clone()), docs: docs(&typed.attrs), arg })
 }
 
 fn read_arg_attrs(typed: &PatType, errors: &mut Errors) -> Option<ArgAttr> {
@@ -99,22 +101,4 @@ fn read_arg_attrs(typed: &PatType, errors: &mut Errors) -> Option<ArgAttr> {
 /// Whether the attribute is for this macro (or, on a parameter, for nobody else).
 pub(crate) fn is_ours(attr: &Attribute) -> bool {
     ["doc", "arg", "args"].iter().any(|name| attr.path().is_ident(name))
-}
-
-/// The doc comment as rustdoc reads it: common indentation removed, lines kept, blank lines around it dropped.
-pub(crate) fn docs(attrs: &[Attribute]) -> Option<String> {
-    let mut lines = Vec::new();
-    for attr in attrs.iter().filter(|attr| attr.path().is_ident("doc")) {
-        if let Meta::NameValue(meta) = &attr.meta
-            && let Expr::Lit(lit) = &meta.value
-            && let Lit::Str(text) = &lit.lit
-        {
-            lines.extend(text.value().split('\n').map(|line| line.trim_end().to_owned()));
-        }
-    }
-    let indent_of = |line: &String| line.len() - line.trim_start().len();
-    let indent = lines.iter().filter(|line| !line.is_empty()).map(indent_of).min().unwrap_or(0);
-    let lines: Vec<&str> = lines.iter().map(|line| line.get(indent..).unwrap_or_default()).collect();
-    let text = lines.join("\n").trim_matches('\n').to_owned();
-    (!text.is_empty()).then_some(text)
 }

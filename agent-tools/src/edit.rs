@@ -23,6 +23,7 @@ use crate::truncate::count;
 
 /// One replacement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
 pub struct Edit {
     /// The text to replace, exactly as it is in the file, with enough lines around it to be there only once.
     pub old_text: String,

@@ -108,7 +108,10 @@ impl<'a> Coercion<'a> {
         if let Some(read) = read {
             self.said.push(format!("{}: {} read as {}", path.plain(), describe::value(value), describe::value(&read)));
             *value = read;
-        } else if wanted.iter().all(|kind| matches!(*kind, "array" | "null")) && is_single(value) {
+        } else if wanted.contains(&"array")
+            && wanted.iter().all(|kind| matches!(*kind, "array" | "null"))
+            && is_single(value)
+        {
             let list = Value::Array(vec![value.clone()]);
             let item = item_schema(keywords, 0);
             let reading = match item {

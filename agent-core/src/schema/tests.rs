@@ -69,7 +69,7 @@ fn rule_2_2_each_keyword_is_checked_and_named() {
         (
             json!({"patternProperties": {"^n_": {"type": "integer"}}, "additionalProperties": false}),
             json!({"n_a": 1, "z": 1}),
-            "$.x.z: unknown property; none is known",
+            "$.x.z: expected what matches `^n_` as the property's name, got \"z\"",
         ),
         (
             json!({"patternProperties": {r"^\d+$": {"type": "integer"}}, "additionalProperties": false}),
@@ -152,6 +152,90 @@ fn rule_2_2_a_union_reports_the_closest_form() {
     ]);
 }
 
+/// An object with these properties, all of them required, and no others.
+fn closed(properties: &Value) -> Value {
+    let required: Vec<&String> = properties.as_object().unwrap().keys().collect();
+    json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+}
+
+#[test]
+fn rule_2_2_an_enum_without_a_known_variant_names_them_all() {
+    let external = json!({"oneOf": [
+        {"type": "string", "enum": ["A", "Off"]},
+        closed(&json!({"B": closed(&json!({"n": {"type": "integer"}}))})),
+        closed(&json!({"Color": {"type": "string"}})),
+    ]});
+    let newtypes = json!({"oneOf": [
+        {"type": "object", "properties": {"kind": {"const": "all"}}, "required": ["kind"]},
+        {"$ref": "#/properties/x/$defs/Some", "properties": {"kind": {"const": "some"}}, "required": ["kind"]},
+    ], "$defs": {"Some": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}});
+    let listed = "expected one of \"A\", \"Off\", {\"B\": …}, {\"Color\": …}";
+    table(&[
+        (external.clone(), json!({"B": {"n": 1}}), "fits"),
+        (external.clone(), json!({"B": {}}), "$.x.B.n: required, an integer"),
+        (external.clone(), json!(5), &format!("$.x: {listed}, got 5")),
+        (external.clone(), json!("zzz"), &format!("$.x: {listed}, got \"zzz\"")),
+        (external.clone(), json!("B"), &format!("$.x: {listed}, got \"B\"; did you mean {{\"B\": …}}?")),
+        (external.clone(), json!({}), &format!("$.x: {listed}, got an object")),
+        (
+            external.clone(),
+            json!({"Colour": "red"}),
+            &format!("$.x: {listed}, got {{\"Colour\": …}}; did you mean {{\"Color\": …}}?"),
+        ),
+        (external.clone(), json!({"Off": null}), &format!("$.x: {listed}, got {{\"Off\": …}}; did you mean \"Off\"?")),
+        (external, json!({"B": {"n": 1}, "Color": "red"}), &format!("$.x: {listed}, got an object")),
+        (newtypes.clone(), json!({"n": 1}), "$.x.kind: required, one of \"all\", \"some\""),
+        (newtypes.clone(), json!({"kind": "none"}), "$.x.kind: expected one of \"all\", \"some\", got \"none\""),
+        (newtypes, json!({"kind": "some"}), "$.x.n: required, an integer"),
+    ]);
+}
+
+#[test]
+fn rule_2_2_forms_that_are_equally_close_are_all_named() {
+    let one =
+        |name: &str, kind: &str| json!({"type": "object", "properties": {name: {"type": kind}}, "required": [name]});
+    let two = json!({"anyOf": [one("a", "integer"), one("b", "string")]});
+    let many: Vec<Value> = ["a", "b", "c", "d", "e", "f", "g"].map(|name| one(name, "string")).to_vec();
+    // Both have the property, so it tells nothing apart, and its problem hides no other.
+    let unit = |name: &str| closed(&json!({"unit": {"enum": ["m", "s"]}, name: {"type": "integer"}}));
+    table(&[
+        (two.clone(), json!({}), "$.x: fits no form: either $.x.a: required, an integer; or $.x.b: required, a string"),
+        (two, json!({"a": "?"}), "$.x.a: expected an integer, got \"?\""),
+        (
+            json!({"anyOf": many}),
+            json!({}),
+            "$.x: fits no form: either $.x.a: required, a string; or $.x.b: required, a string; or $.x.c: required, a string; or $.x.d: required, a string; or $.x.e: required, a string; and 2 more",
+        ),
+        (
+            json!({"anyOf": [unit("a"), unit("b")]}),
+            json!({"unit": "k", "a": 1.5}),
+            "$.x.unit: expected one of \"m\", \"s\", got \"k\"\n$.x.a: expected an integer, got 1.5",
+        ),
+        (
+            json!({"anyOf": [unit("a"), {"type": "null"}]}),
+            json!({"unit": "k", "a": 1.5}),
+            "$.x.unit: expected one of \"m\", \"s\", got \"k\"\n$.x.a: expected an integer, got 1.5",
+        ),
+    ]);
+}
+
+#[test]
+fn rule_2_2_a_name_that_must_be_a_number_says_so() {
+    let keys =
+        |pattern: &str| json!({"type": "object", "patternProperties": {pattern: true}, "additionalProperties": false});
+    let mut both = keys(r"^\d+$");
+    both["properties"] = json!({"name": {"type": "string"}});
+    table(&[
+        (
+            keys(r"^\d+$"),
+            json!({"-1": 1}),
+            "$.x.-1: expected a whole number of at least 0 as the property's name, got \"-1\"",
+        ),
+        (keys(r"^-?\d+$"), json!({"one": 1}), "$.x.one: expected a whole number as the property's name, got \"one\""),
+        (both, json!({"zzz": 1}), "$.x.zzz: unknown property; known are `name` and a whole number of at least 0"),
+    ]);
+}
+
 #[test]
 fn rule_2_3_what_cannot_lose_meaning_is_coerced() {
     let limits = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
@@ -207,6 +291,8 @@ fn rule_2_3_what_could_lose_meaning_is_refused() {
         (json!({"type": "array"}), json!({"a": 1}), "$.x: expected an array, got an object"),
         (json!({"type": "array", "items": {"type": "integer"}}), json!("a"), "$.x: expected an array, got \"a\""),
         (json!({"enum": ["5"]}), json!(5), "$.x: expected \"5\", got 5"),
+        (json!({"type": "null"}), json!(5), "$.x: expected null, got 5"),
+        (json!({"type": ["null"]}), json!(5), "$.x: expected null, got 5"),
         (
             json!({"anyOf": [{"type": "object"}, {"type": "array"}]}),
             json!(5),

@@ -155,89 +155,6 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// Why none of several schemas fits: the values or types they allow, or else the problems of the closest one.
-    fn union_problems(&self, branches: &'a [Value], value: &Value, path: &Path<'_>) -> Vec<Problem> {
-        let here = |text| vec![Problem { path: path.to_string(), text }];
-        let allowed: Option<Vec<_>> =
-            branches.iter().map(|branch| describe::allowed_values(self.root, branch)).collect();
-        if let Some(allowed) = allowed {
-            return here(unlisted(&allowed.concat(), value));
-        }
-        let of_type: Vec<&Value> = branches.iter().filter(|branch| self.takes_type(branch, value)).collect();
-        if of_type.is_empty() {
-            let expected: Vec<_> = branches.iter().map(|branch| describe::schema(self.root, branch)).collect();
-            let mut distinct = HashSet::new();
-            let expected: Vec<_> = expected.into_iter().filter(|text| distinct.insert(text.clone())).collect();
-            return here(format!("expected {}, got {}", expected.join(" or "), describe::value(value)));
-        }
-        if let Some(problem) = self.unknown_tag(&of_type, value, path) {
-            return vec![problem];
-        }
-        let ranked = of_type.into_iter().map(|branch| {
-            let problems = self.problems(branch, value, &path.deeper());
-            ((self.foreign_tags(branch, value), self.missing(branch, value), problems.len()), problems)
-        });
-        ranked.min_by_key(|(rank, _)| *rank).map(|(_, problems)| problems).unwrap_or_default()
-    }
-
-    /// The problem of a tag that no branch knows, where each branch has a tag of the same name.
-    fn unknown_tag(&self, branches: &[&'a Value], value: &Value, path: &Path<'_>) -> Option<Problem> {
-        let fields = value.as_object()?;
-        let first = self.resolved(branches.first()?)?;
-        let is_tag = |name: &&String| {
-            branches.iter().all(|branch| self.tag_values(branch, name).is_some()) && fields.contains_key(*name)
-        };
-        let name = first.get("properties")?.as_object()?.keys().find(is_tag)?;
-        let allowed: Vec<&Value> =
-            branches.iter().filter_map(|branch| self.tag_values(branch, name)).flatten().collect();
-        let tag = &fields[name];
-        let unknown = !allowed.iter().any(|known| equal(known, tag));
-        unknown.then(|| Problem { path: path.key(name).to_string(), text: unlisted(&allowed, tag) })
-    }
-
-    fn tag_values(&self, branch: &'a Value, name: &str) -> Option<Vec<&'a Value>> {
-        let property = self.resolved(branch)?.get("properties")?.get(name)?;
-        describe::allowed_values(self.root, property)
-    }
-
-    /// How many properties that must have a certain value have another one.
-    pub(super) fn foreign_tags(&self, branch: &'a Value, value: &Value) -> usize {
-        let Some(properties) = self.resolved(branch).and_then(|keywords| keywords.get("properties")?.as_object())
-        else {
-            return 0;
-        };
-        let is_foreign = |(name, property): &(&'a String, &'a Value)| {
-            let allowed = describe::allowed_values(self.root, property);
-            let sent = value.get(name.as_str());
-            matches!((allowed, sent), (Some(allowed), Some(sent)) if !allowed.iter().any(|known| equal(known, sent)))
-        };
-        properties.iter().filter(is_foreign).count()
-    }
-
-    fn missing(&self, branch: &'a Value, value: &Value) -> usize {
-        let required = self.resolved(branch).map(|keywords| required(keywords).collect::<Vec<_>>());
-        required.into_iter().flatten().filter(|name| value.get(name).is_none()).count()
-    }
-
-    fn takes_type(&self, schema: &'a Value, value: &Value) -> bool {
-        let Some(keywords) = self.resolved(schema) else { return *schema != Value::Bool(false) };
-        let is_like = |values: &[Value]| values.iter().any(|allowed| type_name(allowed) == type_name(value));
-        has_type(keywords, value) && listed_values(keywords).is_none_or(is_like)
-    }
-
-    /// The keywords of a schema, behind its references.
-    pub(super) fn resolved(&self, schema: &'a Value) -> Option<&'a Map<String, Value>> {
-        let mut keywords = schema.as_object()?;
-        // A circle of references has no keywords to find: the first ones will do.
-        for _ in 0..8 {
-            match self.root.target(keywords).and_then(Value::as_object) {
-                Some(target) => keywords = target,
-                None => break,
-            }
-        }
-        Some(keywords)
-    }
-
     fn object(
         &self,
         keywords: &'a Map<String, Value>,
@@ -259,7 +176,7 @@ impl<'a> Check<'a> {
             let place = path.key(name);
             if let Some(schema) = property_schema(keywords, name) {
                 match schema {
-                    Value::Bool(false) => report.add(&place, || unknown_property(properties, name)),
+                    Value::Bool(false) => report.add(&place, || unknown_property(keywords, name)),
                     schema => self.check(schema, field, &place, report),
                 }
             }
@@ -322,7 +239,7 @@ pub(super) fn types(keywords: &Map<String, Value>) -> Option<Vec<&str>> {
 }
 
 /// Whether a value has one of the types a schema names; any has, if it names none.
-fn has_type(keywords: &Map<String, Value>, value: &Value) -> bool {
+pub(super) fn has_type(keywords: &Map<String, Value>, value: &Value) -> bool {
     match keywords.get("type") {
         Some(Value::String(kind)) => is_of_type(value, kind),
         Some(Value::Array(kinds)) => kinds.iter().filter_map(Value::as_str).any(|kind| is_of_type(value, kind)),
@@ -375,7 +292,7 @@ pub(super) fn equal(a: &Value, b: &Value) -> bool {
     }
 }
 
-fn unlisted(allowed: &[&Value], value: &Value) -> String {
+pub(super) fn unlisted(allowed: &[&Value], value: &Value) -> String {
     let text = format!("expected {}, got {}", describe::one_of(allowed), describe::value(value));
     let sent = value.as_str().filter(|_| allowed.len() > 1).unwrap_or_default();
     match nearest(sent, allowed.iter().filter_map(|value| value.as_str())).first() {
@@ -384,26 +301,50 @@ fn unlisted(allowed: &[&Value], value: &Value) -> String {
     }
 }
 
-fn unknown_property(properties: Option<&Map<String, Value>>, name: &str) -> String {
-    let known = properties.into_iter().flat_map(Map::keys).map(String::as_str);
-    match (nearest(name, known).as_slice(), properties) {
-        ([near, ..], _) => format!("unknown property; did you mean `{near}`?"),
-        ([], Some(properties)) if !properties.is_empty() => {
+fn unknown_property(keywords: &Map<String, Value>, name: &str) -> String {
+    let keys_of = |keyword| keywords.get(keyword).and_then(Value::as_object).into_iter().flat_map(Map::keys);
+    if let Some(near) = nearest(name, keys_of("properties").map(String::as_str)).first() {
+        return format!("unknown property; did you mean `{near}`?");
+    }
+    let known: Vec<_> = keys_of("properties").map(|name| format!("`{name}`")).collect();
+    let patterns: Vec<_> = keys_of("patternProperties").map(|pattern| named_like(pattern)).collect();
+    match (known.as_slice(), patterns.as_slice()) {
+        ([], []) => "unknown property; none is known".to_owned(),
+        ([], _) => {
             format!(
-                "unknown property; known are {}",
-                describe::listed(properties.keys().map(|name| format!("`{name}`")))
+                "expected {} as the property's name, got {}",
+                patterns.join(" or "),
+                describe::literal(&name.into())
             )
         }
-        _ => "unknown property; none is known".to_owned(),
+        (_, []) => format!("unknown property; known are {}", describe::listed(known.into_iter())),
+        _ => {
+            let known = describe::listed(known.into_iter());
+            format!("unknown property; known are {known} and {}", patterns.join(" or "))
+        }
     }
 }
+
+/// A name that matches a pattern, in words.
+fn named_like(pattern: &str) -> String {
+    match pattern {
+        DIGITS | DIGITS_CLASS => "a whole number of at least 0".to_owned(),
+        SIGNED_DIGITS | SIGNED_DIGITS_CLASS => "a whole number".to_owned(),
+        other => format!("what matches `{other}`"),
+    }
+}
+
+const DIGITS: &str = r"^\d+$";
+const DIGITS_CLASS: &str = "^[0-9]+$";
+const SIGNED_DIGITS: &str = r"^-?\d+$";
+const SIGNED_DIGITS_CLASS: &str = "^-?[0-9]+$";
 
 /// Whether a name matches a pattern; `None` if the pattern is more than text between `^` and `$`, or digits.
 fn matches_pattern(pattern: &str, name: &str) -> Option<bool> {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match pattern {
-        r"^\d+$" | "^[0-9]+$" => return Some(digits(name)),
-        r"^-?\d+$" | "^-?[0-9]+$" => return Some(digits(name.strip_prefix('-').unwrap_or(name))),
+        DIGITS | DIGITS_CLASS => return Some(digits(name)),
+        SIGNED_DIGITS | SIGNED_DIGITS_CLASS => return Some(digits(name.strip_prefix('-').unwrap_or(name))),
         _ => {}
     }
     let (text, at_start) = pattern.strip_prefix('^').map_or((pattern, false), |rest| (rest, true));

@@ -1,5 +1,7 @@
 //! What a function is handed by the agent.
 
+use std::sync::Arc;
+
 use agent_core::context::State;
 use agent_core::{CallId, CancellationToken, Content, Dep, Inject, Progress, ToolContext, ToolError, tool, toolset};
 use serde_json::json;
@@ -76,4 +78,46 @@ fn rule_1_5_a_missing_dependency_is_found_before_any_call() {
     let mut state = State::default();
     state.insert(Database("rows"));
     assert_eq!(tools.check(&state), Ok(()));
+}
+
+trait Clock: Send + Sync {
+    fn hour(&self) -> u8;
+}
+
+struct Noon;
+
+impl Clock for Noon {
+    fn hour(&self) -> u8 {
+        12
+    }
+}
+
+/// A trait object.
+#[tool]
+fn hour(clock: Dep<dyn Clock>, db: Db) -> String {
+    format!("{} {}", clock.hour(), db.0.0)
+}
+
+#[tokio::test]
+async fn rule_1_5_a_trait_object_is_injected() {
+    let mut state = State::default();
+    state.insert(Database("rows"));
+    state.insert_shared::<dyn Clock>(Arc::new(Noon));
+    let tools = toolset![hour];
+    assert_eq!(tools.check(&state), Ok(()));
+    let output = call_with(ToolContext::new("/").with_state(state), &tools, json!({})).await.expect("success");
+    assert_eq!(output.content, [Content::text("12 rows")]);
+}
+
+#[test]
+fn rule_1_5_all_missing_dependencies_are_reported_at_once() {
+    let error = toolset![hour, injected].check(&State::default()).expect_err("nobody provided any");
+    assert_eq!(
+        error.to_string().lines().collect::<Vec<_>>(),
+        [
+            "the tool `hour` needs `dyn tool_macro::injection::Clock`: give the agent one with `.provide_shared(Arc::new(…))`",
+            "the tool `hour` needs `tool_macro::injection::Database`: give the agent one with `.provide(…)`",
+            "the tool `injected` needs `tool_macro::injection::Database`: give the agent one with `.provide(…)`",
+        ]
+    );
 }

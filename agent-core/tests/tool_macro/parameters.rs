@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use agent_core::schema::check_arguments;
 use agent_core::tool::ToolErrorKind;
 use agent_core::{tool, toolset};
 use schemars::JsonSchema;
@@ -91,7 +92,7 @@ async fn rule_1_4_an_option_may_be_left_out_also_behind_an_alias() {
     assert_eq!(
         schema["properties"],
         json!({
-            "count": {"type": "integer", "minimum": 0},
+            "count": {"type": "integer", "minimum": 0, "maximum": u32::MAX},
             "note": {"type": "string"},
             "units": {"$ref": "#/$defs/Units"},
             "place": {"$ref": "#/$defs/Place"},
@@ -130,7 +131,7 @@ async fn rule_1_4_nested_types_are_definitions_and_keep_their_attributes() {
                     "type": "object",
                     "properties": {
                         "cityName": {"type": "string", "description": "The city's name."},
-                        "population": {"type": "integer", "minimum": 1},
+                        "population": {"type": "integer", "minimum": 1, "maximum": u32::MAX},
                         "part_of": {"anyOf": [{"$ref": "#/$defs/Place"}, {"type": "null"}]},
                     },
                     "required": ["cityName", "population"],
@@ -210,4 +211,72 @@ async fn rule_2_2_all_misfits_are_reported_at_once() {
             "bynane: unknown argument; did you mean `by_name`? known are place, all, units, by_name",
         ]
     );
+}
+
+#[derive(Deserialize, JsonSchema)]
+struct Sizes {
+    id: i32,
+    parts: Vec<u32>,
+    ratio: Option<f32>,
+}
+
+/// Numbers of every width.
+#[tool]
+fn widths(small: i32, long: i64, wide: u128, size: usize, ratio: f32, sizes: Sizes, signed: i128) -> String {
+    let Sizes { id, parts, ratio: scale } = sizes;
+    format!("{small} {long} {wide} {size} {ratio} {id} {parts:?} {scale:?} {signed}")
+}
+
+#[tokio::test]
+async fn rule_2_2_a_number_that_its_type_cannot_hold_does_not_fit_the_schema() {
+    let tools = toolset![widths];
+    let check = |arguments: serde_json::Value| {
+        let arguments = arguments.as_object().expect("an object").clone();
+        check_arguments(schema(&tools), arguments).map_err(|problems| problems.to_string())
+    };
+    let far = json!({
+        "small": 2_147_483_648_u32, "long": u64::MAX, "wide": -1, "size": -1, "ratio": 1e39, "signed": 1e30,
+        "sizes": {"id": i64::MIN, "parts": [1, 4_294_967_296_u64], "ratio": -1e39},
+    });
+    assert_eq!(
+        check(far).expect_err("nothing fits").lines().collect::<Vec<_>>(),
+        [
+            "$.small: expected at most 2147483647, got 2147483648",
+            "$.long: expected at most 9223372036854775807, got 18446744073709551615",
+            "$.wide: expected at least 0, got -1",
+            "$.size: expected at least 0, got -1",
+            "$.ratio: expected at most 3.4028235e+38, got 1e+39",
+            "$.signed: expected an integer, got 1e+30",
+            "$.sizes.id: expected at least -2147483648, got -9223372036854775808",
+            "$.sizes.parts[1]: expected at most 4294967295, got 4294967296",
+            "$.sizes.ratio: expected at least -3.4028235e+38, got -1e+39",
+        ]
+    );
+    // What fits the schema can be read.
+    let near = json!({
+        "small": i32::MIN, "long": i64::MIN, "wide": u64::MAX, "size": usize::MAX, "ratio": 3.402_823_5e38,
+        "signed": i64::MIN, "sizes": {"id": i32::MAX, "parts": [u32::MAX], "ratio": -3.402_823_5e38},
+    });
+    check(near.clone()).expect("fits");
+    assert!(text(&tools, near).await.starts_with("-2147483648 -9223372036854775808 18446744073709551615"));
+    assert!(!schema(&tools).to_string().contains("format"));
+}
+
+/// Limits.
+#[tool]
+fn limited(
+    #[arg(range = -1..=1000)] small: u8,
+    #[arg(range = 0..=1)] part: f64,
+    #[arg(length = ..=2)] two: Option<Vec<u8>>,
+) -> String {
+    format!("{small} {part} {two:?}")
+}
+
+#[test]
+fn rule_1_4_of_two_limits_the_narrower_one_counts() {
+    let tools = toolset![limited];
+    let schema = &schema(&tools)["properties"];
+    assert_eq!(schema["small"], json!({"type": "integer", "minimum": 0, "maximum": 255}));
+    assert_eq!(schema["part"], json!({"type": "number", "minimum": 0, "maximum": 1}));
+    assert_eq!(schema["two"]["maxItems"], 2);
 }

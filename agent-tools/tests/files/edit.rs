@@ -336,3 +336,13 @@ async fn rule_4_2_an_agent_edits_what_it_read_also_with_edits_as_a_json_string()
     assert_eq!(results, ["one\ntwo", "Edited `f`: 1 replacement, first at line 2."]);
     assert_eq!(place.bytes("f"), b"one\n2\n");
 }
+
+#[test]
+fn rule_2_2_an_unknown_field_of_an_edit_is_refused_with_the_nearest_name() {
+    let tools = agent_tools::coding();
+    let (definition, _) = tools.get("edit").expect("the tool");
+    let arguments = json!({"path": "f", "edits": [{"old_text": "a", "new_text": "b", "replaceall": true}]});
+    let arguments = arguments.as_object().unwrap().clone();
+    let problems = agent_core::schema::check_arguments(&definition.input_schema, arguments).unwrap_err();
+    assert_eq!(problems.to_string(), "$.edits[0].replaceall: unknown property; did you mean `replace_all`?");
+}

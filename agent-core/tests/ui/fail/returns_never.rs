@@ -1,0 +1,9 @@
+use agent_core::tool;
+
+/// Waits.
+#[tool]
+fn wait() -> ! {
+    loop {}
+}
+
+fn main() {}
