@@ -71,18 +71,15 @@ pub(crate) fn signal_descendants(root: Pid, signal: Signal) {
     }
 }
 
-/// Ends all that a supervisor started, by force and without its aid.
-pub(crate) fn kill_started_by(supervisor: Pid) {
-    // Again for what was forked meanwhile. One that was sent the signal may still be listed, so this has an end.
-    for _ in 0..3 {
-        let found = started_by(supervisor);
-        if found.is_empty() {
-            break;
-        }
-        for process in found {
-            let _ = kill(process.pid, Signal::SIGKILL);
-        }
+/// Ends what a supervisor started, by force and without its aid; false when nothing was left.
+///
+/// One round: what was forked meanwhile, or is still on its way out, is met by the next.
+pub(crate) fn kill_started_by(supervisor: Pid) -> bool {
+    let found = started_by(supervisor);
+    for process in &found {
+        let _ = kill(process.pid, Signal::SIGKILL);
     }
+    !found.is_empty()
 }
 
 // The whole table instead of `/proc/…/children`: that file is optional in kernels, and this is the rare path.
