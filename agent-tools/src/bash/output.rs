@@ -90,6 +90,9 @@ impl Collector {
 
     /// Keeps a chunk, and of a line that overwrites itself (a progress bar) the last state only.
     fn fold(&mut self, chunk: &[u8]) {
+        if !self.returned && !chunk.contains(&b'\r') {
+            return self.kept.push(chunk);
+        }
         for (index, part) in chunk.split(|byte| *byte == b'\r').enumerate() {
             self.returned |= index > 0;
             if part.is_empty() {

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use crate::supervisor::Report;
 #[cfg(target_os = "linux")]
@@ -21,6 +21,9 @@ use crate::supervisor::tree;
 const SWEEP_LIMIT: Duration = Duration::from_millis(100);
 /// The same for a `SIGKILL` sent from here.
 const KILL_LIMIT: Duration = Duration::from_millis(50);
+
+/// How often it is looked whether that `SIGKILL` has shown.
+const ASK_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A supervisor and everything below it. Dropping it closes the socket, which is the order to end everything.
 #[derive(Debug)]
@@ -62,7 +65,7 @@ impl Supervised {
                 }
             } else if self.socket.read_buf(&mut self.report).await.unwrap_or(0) == 0 {
                 // Nobody else ends what the supervisor leaves behind.
-                self.kill_all();
+                self.kill_all().await;
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
         }
@@ -77,10 +80,9 @@ impl Supervised {
             return self.status;
         }
         // It was stopped again, or is slow: what it should have done is done here, and it goes last.
-        self.kill_all();
+        self.kill_all().await;
         self.signal(Signal::SIGCONT);
         if !self.ends_within(KILL_LIMIT).await {
-            self.kill_all();
             self.signal(Signal::SIGKILL);
             self.ends_within(KILL_LIMIT).await;
         }
@@ -106,17 +108,21 @@ impl Supervised {
         }
     }
 
-    fn kill_all(&self) {
+    /// Ends all that the supervisor started, for a supervisor that cannot.
+    async fn kill_all(&self) {
         #[cfg(target_os = "linux")]
         if let Some(pid) = self.pid() {
-            tree::kill_started_by(pid);
+            let limit = Instant::now() + KILL_LIMIT;
+            while tree::kill_started_by(pid) && Instant::now() < limit {
+                sleep(ASK_INTERVAL).await;
+            }
         }
     }
 
     pub(super) fn survivors(&self) -> Vec<String> {
         #[cfg(target_os = "linux")]
         if let Some(pid) = self.pid() {
-            return tree::descendants(pid).iter().map(tree::Process::describe).collect();
+            return tree::started_by(pid).iter().map(tree::Process::describe).collect();
         }
         Vec::new()
     }

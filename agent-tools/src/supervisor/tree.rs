@@ -1,9 +1,13 @@
 //! Who runs below a process, read from `/proc`.
 
+use std::collections::HashSet;
 use std::fs;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+
+/// Each finds what was forked during the one before, so a few are enough even for one that forks all the time.
+const STOP_ROUNDS: usize = 8;
 
 /// One line of the process table.
 #[derive(Debug, Clone)]
@@ -71,18 +75,27 @@ pub(crate) fn signal_descendants(root: Pid, signal: Signal) {
     }
 }
 
-/// Ends all that a supervisor started, by force and without its aid.
-pub(crate) fn kill_started_by(supervisor: Pid) {
-    // Again for what was forked meanwhile. One that was sent the signal may still be listed, so this has an end.
-    for _ in 0..3 {
-        let found = started_by(supervisor);
-        if found.is_empty() {
+/// Ends what a supervisor started, by force and without its aid; false when nothing was left.
+///
+/// All are stopped before the first is ended: one that forks meanwhile would otherwise be gone, and its child, perhaps
+/// in a session of its own by then, could no longer be found. What is still on its way out counts as left.
+pub(crate) fn kill_started_by(supervisor: Pid) -> bool {
+    let mut stopped = HashSet::new();
+    for _ in 0..STOP_ROUNDS {
+        let before = stopped.len();
+        for process in started_by(supervisor) {
+            if stopped.insert(process.pid) {
+                let _ = kill(process.pid, Signal::SIGSTOP);
+            }
+        }
+        if stopped.len() == before {
             break;
         }
-        for process in found {
-            let _ = kill(process.pid, Signal::SIGKILL);
-        }
     }
+    for pid in &stopped {
+        let _ = kill(*pid, Signal::SIGKILL);
+    }
+    !stopped.is_empty()
 }
 
 // The whole table instead of `/proc/…/children`: that file is optional in kernels, and this is the rare path.
