@@ -177,6 +177,17 @@ async fn rule_4_3_no_match_names_the_nearest_lines_and_what_differs() {
 }
 
 #[tokio::test]
+async fn rule_4_3_a_replacement_character_from_a_lossy_read_is_explained() {
+    let place = Place::new();
+    place.put("f", b"caf\xE9 au lait\n");
+    let read = place.text("read", json!({"path": "f"})).await;
+    let message = place.refusal("edit", one("f", read.lines().next().unwrap(), "tea")).await;
+    assert!(message.contains("U+FFFD") && message.contains("not UTF-8"), "{message}");
+    place.put("g", "caf\u{E9}\n");
+    assert!(!place.refusal("edit", one("g", "caf\u{FFFD}", "tea")).await.contains("U+FFFD"));
+}
+
+#[tokio::test]
 async fn rule_4_4_replace_all_is_exact_and_counts() {
     let place = Place::new();
     place.put("f", "x x\nx\u{a0}x\n");
