@@ -74,8 +74,8 @@ fn temporary(path: &Path, new: &[u8], old: Option<&Metadata>) -> io::Result<Opti
     if old.is_none() {
         builder.permissions(plain);
     }
-    let mut temp = builder.tempfile_in(parent(path))?;
-    temp.write_all(new)?;
+    let mut temp = builder.tempfile_in(parent(path)).map_err(|error| nameless(&error))?;
+    temp.as_file_mut().write_all(new)?;
     if let Some(old) = old {
         if !keep_owner(temp.as_file(), old) {
             return Ok(None);
@@ -84,6 +84,12 @@ fn temporary(path: &Path, new: &[u8], old: Option<&Metadata>) -> io::Result<Opti
     }
     temp.as_file().sync_all()?;
     Ok(Some(temp))
+}
+
+/// The error without the temporary file's name, which means nothing to whoever asked for another file.
+fn nameless(error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    io::Error::new(error.kind(), text.split(" at path ").next().unwrap_or_default())
 }
 
 /// Writes over the old bytes without first giving up their space, so that they can be put back on a full disk.

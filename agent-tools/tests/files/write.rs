@@ -31,6 +31,16 @@ async fn rule_4_write_refuses_the_name_of_a_directory() {
     assert!(names(place.dir.path()).is_empty());
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn rule_4_write_says_that_a_new_file_was_not_created() {
+    let place = Place::new();
+    // Nobody makes a file there, whatever they may do elsewhere.
+    let message = place.refusal("write", json!({"path": "/proc/self/new", "content": "x"})).await;
+    assert!(message.starts_with("cannot write `/proc/self/new`, which was not created: "), "{message}");
+    assert!(message.ends_with(')') && !message.contains(".tmp") && !message.contains("path"), "{message}");
+}
+
 #[tokio::test]
 async fn rule_4_write_over_a_file_never_read_says_so() {
     let place = Place::new();
@@ -131,9 +141,12 @@ const CRAMPED: &str = "TEST_WRITES_IN";
 async fn rule_4_write_without_room_leaves_the_old_bytes_whole() {
     if let Some(dir) = std::env::var_os(CRAMPED) {
         let place = Place { context: agent_core::ToolContext::new(&dir), dir: tempfile::tempdir().unwrap() };
-        for path in ["single", "linked", "new/f"] {
+        for (path, state) in [("single", "is as it was"), ("linked", "is as it was"), ("new/f", "was not created")] {
             let message = place.refusal("write", json!({"path": path, "content": "y".repeat(100_000)})).await;
-            assert!(message.contains("cannot write") && message.contains("as it was"), "{message}");
+            assert!(
+                message.contains("cannot write") && message.contains(state) && !message.contains(".tmp"),
+                "{message}"
+            );
         }
         return;
     }
