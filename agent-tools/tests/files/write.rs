@@ -41,6 +41,30 @@ async fn rule_4_write_says_that_a_new_file_was_not_created() {
     assert!(message.ends_with(')') && !message.contains(".tmp") && !message.contains("path"), "{message}");
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn rule_4_write_keeps_extended_attributes() {
+    let place = Place::new();
+    place.put("f", "x");
+    // Version 2 and five entries (tag, permissions, id): user 12345 may read, as by `setfacl -m u:12345:r`.
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in
+        [(1_u16, 6_u16, u32::MAX), (2, 4, 12345), (4, 4, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)]
+    {
+        list.extend([tag.to_le_bytes(), permissions.to_le_bytes()].concat());
+        list.extend(id.to_le_bytes());
+    }
+    let attributes = [("user.note", b"mine".to_vec()), ("system.posix_acl_access", list)];
+    let set = attributes.map(|(name, value)| (name, xattr::set(place.path("f"), name, &value).map(|()| value)));
+    place.text("write", json!({"path": "f", "content": "y"})).await;
+    for (name, value) in set {
+        match value {
+            Ok(value) => assert_eq!(xattr::get(place.path("f"), name).unwrap(), Some(value), "{name}"),
+            Err(error) => eprintln!("skipped {name}: {error}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn rule_4_write_over_a_file_never_read_says_so() {
     let place = Place::new();
