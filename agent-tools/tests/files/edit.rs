@@ -274,6 +274,20 @@ async fn rule_4_5_the_patch_names_the_real_file() {
 }
 
 #[tokio::test]
+async fn rule_4_5_a_huge_file_is_not_compared_line_by_line() {
+    let place = Place::new();
+    let body = "a line\r\n".repeat(1_200_000);
+    place.put("f", format!("first\r\n{body}"));
+    let edits = json!([{"old_text": "a line", "new_text": "a\nb", "replace_all": true}]);
+    let output = place.call("edit", json!({"path": "f", "edits": edits})).await.unwrap();
+    assert!(details(&output)["patch"].is_null());
+    assert_eq!(details(&output)["first_changed_line"], 2);
+    assert_eq!(details(&output)["no_patch"], "the file is too large to be compared line by line");
+    assert!(crate::text(&output).lines().count() <= 3, "one note for all places");
+    assert!(place.bytes("f") == format!("first\r\n{}", body.replace("a line", "a\r\nb")).into_bytes());
+}
+
+#[tokio::test]
 async fn rule_4_5_the_details_say_why_there_is_no_patch() {
     let place = Place::new();
     place.put("f", b"caf\xE9\n");
