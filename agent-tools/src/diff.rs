@@ -14,14 +14,25 @@ use crate::truncate;
 const CONTEXT: usize = 3;
 /// After this the rest of a hard comparison is taken as one large change: still right, only less fine.
 const PATIENCE: Duration = Duration::from_millis(500);
+/// The most bytes of both contents that are compared line by line; the comparison takes several times as much memory.
+const MAX_COMPARED: usize = 16 * 1024 * 1024;
 /// The longest diff or patch that goes into details, in bytes.
 const MAX_DIFF: usize = 256 * 1024;
 
 /// The details of a change: `diff`, `patch` and `first_changed_line`.
 ///
 /// `patch` is `null` where there is none, and `no_patch` then says why: bytes that are not UTF-8, which no JSON holds,
-/// more than 256 KiB of it, or no changed line.
+/// more than 256 KiB of it, more than 16 MiB to compare, or no changed line.
 pub(crate) fn details(target: &Target, old: Option<&[u8]>, new: &[u8]) -> Value {
+    if old.map_or(0, <[u8]>::len) + new.len() > MAX_COMPARED {
+        return json!({
+            "path": target.shown,
+            "diff": "",
+            "patch": null,
+            "first_changed_line": first_difference(old.unwrap_or_default(), new),
+            "no_patch": "the file is too large to be compared line by line",
+        });
+    }
     let before = lines(old.unwrap_or_default());
     let after = lines(new);
     let deadline = Instant::now() + PATIENCE;
@@ -45,6 +56,13 @@ pub(crate) fn details(target: &Target, old: Option<&[u8]>, new: &[u8]) -> Value 
 /// The lines of a file, each with its `\n`. A lone `\r` ends no line: `patch` and `git` see it so too.
 pub(crate) fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
+}
+
+/// The number of the first line that is not the same, from 1.
+fn first_difference(old: &[u8], new: &[u8]) -> Option<usize> {
+    let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
+    let line = new[..same].split(|byte| *byte == b'\n').count();
+    (old.len() != same || new.len() != same).then_some(line)
 }
 
 /// Every shown line with the sign of what happened to it.

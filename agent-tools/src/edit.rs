@@ -89,20 +89,20 @@ fn bytes_of(target: &Target) -> Result<Vec<u8>, ToolError> {
     path::contents(&target.real).map_err(|error| path::unreadable(target, "read", &error))
 }
 
-fn apply(body: &Body, plan: &Plan, old: &[u8]) -> Vec<u8> {
+fn apply(body: &Body<'_>, plan: &Plan<'_>, old: &[u8]) -> Vec<u8> {
     let mut new = Vec::with_capacity(old.len());
     let mut done = 0;
     let ranges = body.on_disk(plan.changes.iter().map(|change| &change.range));
     for (change, range) in plan.changes.iter().zip(ranges) {
         new.extend_from_slice(&old[done..range.start]);
-        new.extend(body.encode(&change.text));
+        new.extend_from_slice(&body.encode(&change.text));
         done = range.end;
     }
     new.extend_from_slice(&old[done..]);
     new
 }
 
-fn summary(shown: &str, body: &Body, plan: &Plan) -> String {
+fn summary(shown: &str, body: &Body<'_>, plan: &Plan<'_>) -> String {
     let first = plan.changes.first().map_or(1, |change| plan::line(&body.bytes, change.range.start));
     let mut text = format!("Edited `{shown}`: {}, first at line {first}.", count(plan.changes.len(), "replacement"));
     for note in &plan.notes {

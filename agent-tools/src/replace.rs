@@ -12,8 +12,8 @@ pub(crate) const MAX_CHANGED: u64 = 64 * 1024 * 1024;
 /// Gives the file at `path` new content; makes it, and the directories above it, when it is not there.
 ///
 /// `path` has no symbolic link in it. The bytes go to a temporary file beside it which then takes the name, so a
-/// reader sees the old bytes or the new ones, and a failure leaves the old. Where that would split a hard link or
-/// change the owner, or the directory takes no new file, the bytes are written in place and put back on failure.
+/// reader sees the old bytes or the new ones, and a failure leaves the old. The file's mode, access list and `user.*` attributes go with it. Where
+/// that would split a hard link or change the owner, or these attributes do not go along, or the directory takes no new file, the bytes are written in place and put back on failure.
 pub(crate) fn replace(path: &Path, old: Option<&[u8]>, new: &[u8]) -> io::Result<()> {
     let Some(old) = old else { return create(path, new) };
     // A file that may not be written is not to be exchanged either, though the directory would allow it.
@@ -22,7 +22,7 @@ pub(crate) fn replace(path: &Path, old: Option<&[u8]>, new: &[u8]) -> io::Result
     if links(&meta) > 1 {
         return write_in_place(file, old, new);
     }
-    match temporary(path, new, Some(&meta)) {
+    match temporary(path, new, Some((&file, &meta))) {
         Ok(Some(temp)) => {
             temp.persist(path).map_err(|error| error.error)?;
             sync_parent(path);
@@ -58,10 +58,10 @@ fn create(path: &Path, new: &[u8]) -> io::Result<()> {
     }
 }
 
-/// A synced temporary file beside `path` with the new bytes and the old file's mode and owner.
+/// A synced temporary file beside `path` with the new bytes and the old file's mode, owner, access list and attributes.
 ///
-/// `None`: the owner cannot be kept.
-fn temporary(path: &Path, new: &[u8], old: Option<&Metadata>) -> io::Result<Option<tempfile::NamedTempFile>> {
+/// `None`: one of these cannot be kept.
+fn temporary(path: &Path, new: &[u8], old: Option<(&File, &Metadata)>) -> io::Result<Option<tempfile::NamedTempFile>> {
     let mut builder = Builder::new();
     builder.prefix(".").suffix(".tmp");
     #[cfg(unix)]
@@ -74,16 +74,25 @@ fn temporary(path: &Path, new: &[u8], old: Option<&Metadata>) -> io::Result<Opti
     if old.is_none() {
         builder.permissions(plain);
     }
-    let mut temp = builder.tempfile_in(parent(path))?;
-    temp.write_all(new)?;
-    if let Some(old) = old {
+    let mut temp = builder.tempfile_in(parent(path)).map_err(|error| nameless(&error))?;
+    temp.as_file_mut().write_all(new)?;
+    if let Some((file, old)) = old {
         if !keep_owner(temp.as_file(), old) {
             return Ok(None);
         }
         temp.as_file().set_permissions(old.permissions())?;
+        if !keep_attributes(temp.as_file(), file) {
+            return Ok(None);
+        }
     }
     temp.as_file().sync_all()?;
     Ok(Some(temp))
+}
+
+/// The error without the temporary file's name, which means nothing to whoever asked for another file.
+fn nameless(error: &io::Error) -> io::Error {
+    let text = error.to_string();
+    io::Error::new(error.kind(), text.split(" at path ").next().unwrap_or_default())
 }
 
 /// Writes over the old bytes without first giving up their space, so that they can be put back on a full disk.
@@ -127,5 +136,28 @@ fn keep_owner(temp: &File, old: &Metadata) -> bool {
 
 #[cfg(not(unix))]
 fn keep_owner(_: &File, _: &Metadata) -> bool {
+    true
+}
+
+/// Copies the access list and the attributes people set. The system's own, such as capabilities, are left: a change of
+/// the content ends them.
+#[cfg(unix)]
+fn keep_attributes(temp: &File, old: &File) -> bool {
+    use xattr::FileExt as _;
+    // Where they cannot be listed there are none: the file system has no such thing.
+    let Ok(names) = old.list_xattr() else { return true };
+    let kept = |name: &std::ffi::OsString| {
+        let name = name.as_encoded_bytes();
+        name.starts_with(b"user.") || name == b"system.posix_acl_access"
+    };
+    names.filter(kept).all(|name| match old.get_xattr(&name) {
+        Ok(Some(value)) => temp.set_xattr(&name, &value).is_ok(),
+        Ok(None) => true,
+        Err(_) => false,
+    })
+}
+
+#[cfg(not(unix))]
+fn keep_attributes(_: &File, _: &File) -> bool {
     true
 }

@@ -37,8 +37,10 @@ pub fn write(
         ledger.check(&target, old)?;
     }
     let shown = &target.shown;
-    replace(&target.real, old.as_deref(), content.as_bytes())
-        .map_err(|error| ToolError::failed(format!("cannot write `{shown}`, which is as it was: {error}")))?;
+    replace(&target.real, old.as_deref(), content.as_bytes()).map_err(|error| {
+        let state = if old.is_some() { "is as it was" } else { "was not created" };
+        ToolError::failed(format!("cannot write `{shown}`, which {state}: {error}"))
+    })?;
     ledger.record(&target.real, Stamp::left(&target.real, content.as_bytes())?);
 
     let size = size(content.as_bytes());

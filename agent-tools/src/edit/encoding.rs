@@ -1,5 +1,6 @@
 //! A file's text as bytes to match in, and the way back to the bytes on disk.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use encoding_rs::{Encoding, UTF_16BE, UTF_16LE};
@@ -9,9 +10,9 @@ const UTF_16_MARK: usize = 2;
 
 /// The text of a file without its byte order mark, and how it is stored.
 #[derive(Debug)]
-pub(super) struct Body {
+pub(super) struct Body<'a> {
     /// UTF-8, or the file's own bytes where they are in no encoding known here.
-    pub(super) bytes: Vec<u8>,
+    pub(super) bytes: Cow<'a, [u8]>,
     stored: Stored,
 }
 
@@ -23,21 +24,21 @@ enum Stored {
     Utf16 { big_endian: bool },
 }
 
-impl Body {
+impl<'a> Body<'a> {
     /// Reads a file's bytes; an error says why they cannot be edited without loss.
-    pub(super) fn of(file: &[u8]) -> Result<Self, String> {
+    pub(super) fn of(file: &'a [u8]) -> Result<Self, String> {
         let Some((encoding, mark)) = Encoding::for_bom(file) else {
-            return Ok(Self { bytes: file.to_vec(), stored: Stored::Plain(0) });
+            return Ok(Self { bytes: Cow::Borrowed(file), stored: Stored::Plain(0) });
         };
         if encoding != UTF_16LE && encoding != UTF_16BE {
-            return Ok(Self { bytes: file[mark..].to_vec(), stored: Stored::Plain(mark) });
+            return Ok(Self { bytes: Cow::Borrowed(&file[mark..]), stored: Stored::Plain(mark) });
         }
         let big_endian = encoding == UTF_16BE;
         let lossless = encoding.decode_without_bom_handling_and_without_replacement(&file[mark..]);
         let Some(text) = lossless else {
             return Err("it is marked as UTF-16 but is not valid UTF-16; change it with a program instead".to_owned());
         };
-        Ok(Self { bytes: text.into_owned().into_bytes(), stored: Stored::Utf16 { big_endian } })
+        Ok(Self { bytes: Cow::Owned(text.into_owned().into_bytes()), stored: Stored::Utf16 { big_endian } })
     }
 
     /// Whether the text is UTF-8 or UTF-16.
@@ -46,7 +47,7 @@ impl Body {
     }
 
     /// The ranges on disk of ranges of the text, which are in order and apart.
-    pub(super) fn on_disk<'a>(&self, ranges: impl Iterator<Item = &'a Range<usize>>) -> Vec<Range<usize>> {
+    pub(super) fn on_disk<'r>(&self, ranges: impl Iterator<Item = &'r Range<usize>>) -> Vec<Range<usize>> {
         let mut text = 0;
         let mut disk = match self.stored {
             Stored::Plain(mark) => mark,
@@ -65,9 +66,9 @@ impl Body {
     }
 
     /// New text as it is stored in this file.
-    pub(super) fn encode(&self, text: &str) -> Vec<u8> {
+    pub(super) fn encode<'t>(&self, text: &'t str) -> Cow<'t, [u8]> {
         match self.stored {
-            Stored::Plain(_) => text.as_bytes().to_vec(),
+            Stored::Plain(_) => Cow::Borrowed(text.as_bytes()),
             Stored::Utf16 { big_endian: true } => text.encode_utf16().flat_map(u16::to_be_bytes).collect(),
             Stored::Utf16 { big_endian: false } => text.encode_utf16().flat_map(u16::to_le_bytes).collect(),
         }

@@ -20,6 +20,11 @@ pub(super) fn describe(body: &[u8], old_text: &str) -> String {
     if unended.is_some_and(|text| body.ends_with(text.as_bytes())) {
         return "The file's last line has no newline: leave the one at the end of old_text out.".to_owned();
     }
+    if old_text.contains(char::REPLACEMENT_CHARACTER) && std::str::from_utf8(body).is_err() {
+        return "old_text holds the replacement character U+FFFD, which `read` shows in place of bytes that are not \
+                UTF-8; the file has those bytes there. Give only the text before or after them."
+            .to_owned();
+    }
     let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').take(MOST_LINES).collect();
     let wanted: Vec<&str> = old_text.lines().collect();
     // The longest line says most about where the text is meant to be.

@@ -1,5 +1,6 @@
 //! From the edits of a call to the ranges that change: all of them against the original, or none.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::ops::Range;
 
@@ -12,26 +13,27 @@ use crate::truncate::count;
 
 /// One range of the original and what takes its place.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Change {
+pub(super) struct Change<'a> {
     /// The edit it belongs to, from 1.
     pub(super) edit: usize,
     pub(super) range: Range<usize>,
-    pub(super) text: String,
+    pub(super) text: Cow<'a, str>,
 }
 
 /// What a call will do to a file.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct Plan<'a> {
     /// In file order, none touching another's bytes.
-    pub(super) changes: Vec<Change>,
+    pub(super) changes: Vec<Change<'a>>,
     /// What the model should know about how its text was matched.
     pub(super) notes: Vec<String>,
 }
 
 /// Finds every edit's place in the original text.
-pub(super) fn plan(body: &[u8], edits: &[Edit]) -> Result<Plan, ToolError> {
+pub(super) fn plan<'a>(body: &[u8], edits: &'a [Edit]) -> Result<Plan<'a>, ToolError> {
     let mut plan = Plan::default();
     let mut folded = None;
+    let crlf = is_crlf(body);
     for (at, edit) in edits.iter().enumerate() {
         let number = at + 1;
         let which = if edits.len() == 1 { String::new() } else { format!("edit {number}: ") };
@@ -50,11 +52,12 @@ pub(super) fn plan(body: &[u8], edits: &[Edit]) -> Result<Plan, ToolError> {
                 return Err(refused(&format!("{which}old_text is not in the file (replace_all is exact). {hint}")));
             }
             plan.notes.push(format!("{which}replaced {}", count(places.len(), "place")));
+            plan.changes.reserve(places.len());
             for start in places {
-                plan.add_exact(body, number, start, edit);
+                plan.add_exact(body, crlf, number, start, edit);
             }
         } else if let [start] = places[..] {
-            plan.add_exact(body, number, start, edit);
+            plan.add_exact(body, crlf, number, start, edit);
         } else if !places.is_empty() {
             return Err(ambiguous(body, &which, "", places.into_iter()));
         } else {
@@ -72,18 +75,21 @@ pub(super) fn plan(body: &[u8], edits: &[Edit]) -> Result<Plan, ToolError> {
     Ok(plan)
 }
 
-impl Plan {
-    fn add_exact(&mut self, body: &[u8], number: usize, start: usize, edit: &Edit) {
+impl<'a> Plan<'a> {
+    fn add_exact(&mut self, body: &[u8], crlf: bool, number: usize, start: usize, edit: &'a Edit) {
         let (old, new) = (&edit.old_text, &edit.new_text);
         let mut range = start..start + old.len();
-        let mut text = new.clone();
+        let mut text = Cow::Borrowed(new.as_str());
         // To the model a CRLF is one `\n`: a match may not take one half of it and leave the other.
         let splits = old.starts_with('\n') && body[..start].ends_with(b"\r");
         let within_line = !old[usize::from(splits)..].contains('\n');
-        if within_line && new.contains('\n') && !new.contains('\r') && is_crlf(body) {
-            text = new.replace('\n', "\r\n");
+        if within_line && new.contains('\n') && !new.contains('\r') && crlf {
+            text = Cow::Owned(new.replace('\n', "\r\n"));
             range.start -= usize::from(splits);
-            self.notes.push("new lines end in CRLF as all others of the file".to_owned());
+            let note = "new lines end in CRLF as all others of the file";
+            if self.notes.last().is_none_or(|last| last != note) {
+                self.notes.push(note.to_owned());
+            }
         } else if splits && !new.starts_with('\n') {
             range.start -= 1;
         }
@@ -129,7 +135,7 @@ impl Plan {
 
 /// The change a lenient match makes: lines that `old_text` and `new_text` share at both ends keep the file's bytes,
 /// and the others get the line endings of the lines they replace.
-fn adapted(body: &[u8], folded: &Folded, place: &Place, number: usize, edit: &Edit) -> Change {
+fn adapted(body: &[u8], folded: &Folded, place: &Place, number: usize, edit: &Edit) -> Change<'static> {
     let old: Vec<&str> = edit.old_text.split_inclusive('\n').collect();
     let new: Vec<&str> = edit.new_text.split_inclusive('\n').collect();
     let shared = |pair: &(&&str, &&str)| pair.0 == pair.1 && pair.0.ends_with('\n');
@@ -147,7 +153,7 @@ fn adapted(body: &[u8], folded: &Folded, place: &Place, number: usize, edit: &Ed
     let range = start..end.max(start);
     let text = new[..new.len() - after].concat();
     let text = with_endings(&text, &endings(&body[range.clone()]), &endings(&body[place.raw.clone()]), body);
-    Change { edit: number, range, text }
+    Change { edit: number, range, text: Cow::Owned(text) }
 }
 
 /// `text` with the n-th line ending of `replaced`; beyond those the last of `around`, or else the file's.
@@ -222,7 +228,7 @@ fn ambiguous(body: &[u8], which: &str, how: &str, places: impl ExactSizeIterator
     ))
 }
 
-fn overlap(body: &[u8], one: &Change, other: &Change) -> ToolError {
+fn overlap(body: &[u8], one: &Change<'_>, other: &Change<'_>) -> ToolError {
     let lines = (line(body, one.range.start), line(body, other.range.start));
     refused(&format!(
         "edit {} (line {}) and edit {} (line {}) overlap; make them one edit",

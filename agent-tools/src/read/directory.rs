@@ -19,6 +19,11 @@ pub(super) fn list(path: &Path, shown: &str) -> Result<ToolOutput, ToolError> {
         let mark = if entry.path().is_dir() { "/" } else { "" };
         names.insert(format!("{name}{mark}"));
     }
+    if names.is_empty() {
+        return Ok(
+            ToolOutput::text(format!("`{shown}` is an empty directory.")).details(json!({"path": shown, "names": 0}))
+        );
+    }
     let mut text = format!("`{shown}` is a directory, not a file; {}:\n", count(names.len(), "name"));
     let mut listed = 0;
     for name in names.iter().take(MAX_LINES) {

@@ -177,6 +177,17 @@ async fn rule_4_3_no_match_names_the_nearest_lines_and_what_differs() {
 }
 
 #[tokio::test]
+async fn rule_4_3_a_replacement_character_from_a_lossy_read_is_explained() {
+    let place = Place::new();
+    place.put("f", b"caf\xE9 au lait\n");
+    let read = place.text("read", json!({"path": "f"})).await;
+    let message = place.refusal("edit", one("f", read.lines().next().unwrap(), "tea")).await;
+    assert!(message.contains("U+FFFD") && message.contains("not UTF-8"), "{message}");
+    place.put("g", "caf\u{E9}\n");
+    assert!(!place.refusal("edit", one("g", "caf\u{FFFD}", "tea")).await.contains("U+FFFD"));
+}
+
+#[tokio::test]
 async fn rule_4_4_replace_all_is_exact_and_counts() {
     let place = Place::new();
     place.put("f", "x x\nx\u{a0}x\n");
@@ -260,6 +271,20 @@ async fn rule_4_5_the_patch_names_the_real_file() {
         let patch = details(&output)["patch"].as_str().unwrap();
         assert!(patch.starts_with(&header), "{path}: {patch}");
     }
+}
+
+#[tokio::test]
+async fn rule_4_5_a_huge_file_is_not_compared_line_by_line() {
+    let place = Place::new();
+    let body = "a line\r\n".repeat(1_200_000);
+    place.put("f", format!("first\r\n{body}"));
+    let edits = json!([{"old_text": "a line", "new_text": "a\nb", "replace_all": true}]);
+    let output = place.call("edit", json!({"path": "f", "edits": edits})).await.unwrap();
+    assert!(details(&output)["patch"].is_null());
+    assert_eq!(details(&output)["first_changed_line"], 2);
+    assert_eq!(details(&output)["no_patch"], "the file is too large to be compared line by line");
+    assert!(crate::text(&output).lines().count() <= 3, "one note for all places");
+    assert!(place.bytes("f") == format!("first\r\n{}", body.replace("a line", "a\r\nb")).into_bytes());
 }
 
 #[tokio::test]

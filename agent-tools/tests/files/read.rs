@@ -124,6 +124,7 @@ async fn rule_4_read_describes_binaries_and_shows_pictures() {
 async fn rule_4_read_lists_a_directory() {
     let place = Place::new();
     fs::create_dir(place.path("dir")).unwrap();
+    assert_eq!(place.text("read", json!({"path": "dir"})).await, "`dir` is an empty directory.");
     fs::create_dir(place.path("dir/sub")).unwrap();
     place.put("dir/b", "");
     place.put("dir/a", "");

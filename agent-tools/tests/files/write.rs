@@ -31,6 +31,40 @@ async fn rule_4_write_refuses_the_name_of_a_directory() {
     assert!(names(place.dir.path()).is_empty());
 }
 
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn rule_4_write_says_that_a_new_file_was_not_created() {
+    let place = Place::new();
+    // Nobody makes a file there, whatever they may do elsewhere.
+    let message = place.refusal("write", json!({"path": "/proc/self/new", "content": "x"})).await;
+    assert!(message.starts_with("cannot write `/proc/self/new`, which was not created: "), "{message}");
+    assert!(message.ends_with(')') && !message.contains(".tmp") && !message.contains("path"), "{message}");
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn rule_4_write_keeps_extended_attributes() {
+    let place = Place::new();
+    place.put("f", "x");
+    // Version 2 and five entries (tag, permissions, id): user 12345 may read, as by `setfacl -m u:12345:r`.
+    let mut list = 2_u32.to_le_bytes().to_vec();
+    for (tag, permissions, id) in
+        [(1_u16, 6_u16, u32::MAX), (2, 4, 12345), (4, 4, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)]
+    {
+        list.extend([tag.to_le_bytes(), permissions.to_le_bytes()].concat());
+        list.extend(id.to_le_bytes());
+    }
+    let attributes = [("user.note", b"mine".to_vec()), ("system.posix_acl_access", list)];
+    let set = attributes.map(|(name, value)| (name, xattr::set(place.path("f"), name, &value).map(|()| value)));
+    place.text("write", json!({"path": "f", "content": "y"})).await;
+    for (name, value) in set {
+        match value {
+            Ok(value) => assert_eq!(xattr::get(place.path("f"), name).unwrap(), Some(value), "{name}"),
+            Err(error) => eprintln!("skipped {name}: {error}"),
+        }
+    }
+}
+
 #[tokio::test]
 async fn rule_4_write_over_a_file_never_read_says_so() {
     let place = Place::new();
@@ -131,9 +165,12 @@ const CRAMPED: &str = "TEST_WRITES_IN";
 async fn rule_4_write_without_room_leaves_the_old_bytes_whole() {
     if let Some(dir) = std::env::var_os(CRAMPED) {
         let place = Place { context: agent_core::ToolContext::new(&dir), dir: tempfile::tempdir().unwrap() };
-        for path in ["single", "linked", "new/f"] {
+        for (path, state) in [("single", "is as it was"), ("linked", "is as it was"), ("new/f", "was not created")] {
             let message = place.refusal("write", json!({"path": path, "content": "y".repeat(100_000)})).await;
-            assert!(message.contains("cannot write") && message.contains("as it was"), "{message}");
+            assert!(
+                message.contains("cannot write") && message.contains(state) && !message.contains(".tmp"),
+                "{message}"
+            );
         }
         return;
     }
