@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first one cancels, the second one leaves at once.
+//! Ctrl-C, SIGTERM and a closed terminal: the first signal cancels, the second one leaves at once.
 
 use agent_core::CancellationToken;
 
@@ -49,6 +49,7 @@ impl Interrupt {
 struct Signals {
     interrupt: tokio::signal::unix::Signal,
     terminate: tokio::signal::unix::Signal,
+    hang_up: tokio::signal::unix::Signal,
     // Heard and ignored: writing beyond `ulimit -f` is to be an error of that write, not the end of the process.
     _file_size: tokio::signal::unix::Signal,
 }
@@ -60,6 +61,7 @@ impl Signals {
         Ok(Self {
             interrupt: signal(SignalKind::interrupt())?,
             terminate: signal(SignalKind::terminate())?,
+            hang_up: signal(SignalKind::hangup())?,
             _file_size: signal(SignalKind::from_raw(nix::libc::SIGXFSZ))?,
         })
     }
@@ -68,6 +70,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => {}
             _ = self.terminate.recv() => {}
+            _ = self.hang_up.recv() => {}
         }
     }
 }

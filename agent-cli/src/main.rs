@@ -7,6 +7,7 @@ mod output;
 mod args;
 mod config;
 mod interrupt;
+mod secrets;
 mod setup;
 mod render;
 mod mode;

@@ -62,6 +62,9 @@ fn conclude(outcome: Result<Outcome, RunError>, denied: HashSet<String>, interru
         Err(error) => return Err(run_error(&error)),
     };
     match outcome.reason {
+        EndReason::Done if outcome.text.trim().is_empty() => {
+            Err(CliError::failed("the model gave an empty answer").hint("ask again with --continue"))
+        }
         EndReason::Done | EndReason::Terminated if denied.is_empty() => Ok(()),
         EndReason::Done | EndReason::Terminated => {
             let mut tools: Vec<String> = denied.into_iter().collect();

@@ -27,7 +27,12 @@ impl Look {
 
     /// How text may look on standard error. `no_color` is the person's wish for none.
     pub(crate) fn of_stderr(no_color: bool) -> Self {
-        Self::of(io::stderr().is_terminal(), no_color)
+        Self::of(io::stderr().is_terminal(), no_color).for_people()
+    }
+
+    /// The same look for text that is only ever meant for people: it may pass a pipe on its way to their terminal.
+    pub(crate) fn for_people(self) -> Self {
+        Self { terminal: true, ..self }
     }
 
     fn of(terminal: bool, no_color: bool) -> Self {
@@ -39,9 +44,11 @@ impl Look {
         if self.color { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() }
     }
 
-    /// Text from a model or a tool as it may be shown: a terminal gets no control characters but newline and tab.
+    /// Text from a model or a tool as it may be shown: a terminal gets no control characters but newline and tab, and
+    /// none that turn the direction of text around.
     pub(crate) fn safe(self, text: &str) -> Cow<'_, str> {
-        let harmless = |c: char| !c.is_control() || c == '\n' || c == '\t';
+        let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}');
+        let harmless = |c: char| (!c.is_control() && !turns(c)) || c == '\n' || c == '\t';
         if !self.terminal || text.chars().all(harmless) {
             return Cow::Borrowed(text);
         }

@@ -21,6 +21,7 @@ use crate::config::file::{self, Protocol};
 use crate::config::model::{ModelChoice, ProviderConfig};
 use crate::config::{Config, Environment, FileText, Places, ToolRules};
 use crate::error::CliError;
+use crate::secrets::Discreet;
 
 /// What the model is told first, unless the person says otherwise.
 const INSTRUCTIONS: &str = "\
@@ -125,11 +126,12 @@ fn known_names(rules: &ToolRules, tools: &Toolset) -> Result<(), CliError> {
     Ok(())
 }
 
-fn provider(config: &ProviderConfig) -> Arc<dyn Provider> {
+fn provider(config: &ProviderConfig) -> Discreet {
     let key = config.api_key.as_ref().map(|key| key.0.clone());
+    let secrets: Vec<String> = key.iter().chain(config.headers.values()).cloned().collect();
     // A server on this machine is never behind a proxy.
     let client = HttpClient::new(HttpOptions { system_proxy: !config.is_local(), ..HttpOptions::default() });
-    match config.protocol {
+    let provider: Arc<dyn Provider> = match config.protocol {
         Protocol::OpenAi => {
             let url = config.base_url.as_deref().unwrap_or("https://api.openai.com/v1");
             let provider = OpenAi::new(url, key).name(&config.name).with_client(client);
@@ -144,7 +146,8 @@ fn provider(config: &ProviderConfig) -> Arc<dyn Provider> {
             let provider = Anthropic::new(url, key).name(&config.name).with_client(client);
             Arc::new(config.headers.iter().fold(provider, |provider, (name, value)| provider.header(name, value)))
         }
-    }
+    };
+    Discreet::new(provider, secrets)
 }
 
 /// Allows and denies by the person's rules. It never asks: nobody is there to answer.
@@ -175,10 +178,10 @@ pub(crate) fn session(flags: &RunArgs, places: &Places, dir: &Path) -> Result<Op
         return Ok(Opened { session: Session::in_memory(), kept: false, notices: Vec::new() });
     }
     let sessions = &places.sessions;
-    let old = match &flags.resume {
-        Some(prefix) => Some(find_session(places, prefix)?),
-        None if flags.continue_newest => Some(newest_session(places, dir)?),
-        None => None,
+    let (old, mut notices) = match &flags.resume {
+        Some(prefix) => (Some(find_session(places, prefix)?), Vec::new()),
+        None if flags.continue_newest => newest_session(places, dir).map(|(id, skipped)| (Some(id), skipped))?,
+        None => (None, Vec::new()),
     };
     let id = old.clone().unwrap_or_else(|| session_id(SystemTime::now(), fastrand::u32(..)));
     let store = match old {
@@ -186,7 +189,7 @@ pub(crate) fn session(flags: &RunArgs, places: &Places, dir: &Path) -> Result<Op
         None => JsonlStore::create(sessions, &id, SessionHeader::new(dir).created(timestamp(SystemTime::now()))),
     };
     let store = store.map_err(|error| session_error(error, places))?;
-    let notices = store.notices().to_vec();
+    notices.extend_from_slice(store.notices());
     let artifacts = sessions.join(&id);
     let session = Session::open(id, store).map_err(|error| session_error(error, places))?;
     Ok(Opened { session: session.with_artifacts_dir(artifacts), kept: true, notices })
@@ -208,15 +211,19 @@ fn find_session(places: &Places, prefix: &str) -> Result<String, CliError> {
     JsonlStore::find(&places.sessions, prefix).map_err(|error| session_error(error, places))
 }
 
-/// The session of this directory that was changed last.
-fn newest_session(places: &Places, dir: &Path) -> Result<String, CliError> {
+/// The session of this directory that was changed last, and what is wrong with files that might have been it.
+fn newest_session(places: &Places, dir: &Path) -> Result<(String, Vec<String>), CliError> {
     let listing = sessions(places)?;
     let wanted = dir.to_string_lossy();
     let newest = listing.sessions.into_iter().find(|head| head.header.working_dir == wanted);
-    newest.map(|head| head.id).ok_or_else(|| {
-        CliError::usage(format!("there is no session of {} to go on with", dir.display()))
-            .hint("all sessions: agent sessions list")
-    })
+    let skipped: Vec<String> = listing.problems.iter().map(|problem| format!("skipped: {problem}")).collect();
+    match newest {
+        Some(head) => Ok((head.id, skipped)),
+        None => {
+            let error = CliError::usage(format!("there is no session of {} to go on with", dir.display()));
+            Err(skipped.into_iter().fold(error, CliError::hint).hint("all sessions: agent sessions list"))
+        }
+    }
 }
 
 /// A name that is wrong is a matter of the command line; a file that cannot be used is a failure.
@@ -229,8 +236,9 @@ fn session_error(error: SessionError, places: &Places) -> CliError {
                 .hint("all sessions: agent sessions list")
         }
         SessionError::InvalidId { .. } | SessionError::Ambiguous { .. } => CliError::usage(error.to_string()),
-        SessionError::Locked { .. } => CliError::failed(error.to_string())
-            .hint("wait for it to end, or begin a session of its own without --resume"),
+        SessionError::Locked { .. } => {
+            CliError::failed(error.to_string()).hint("wait for it to end, or begin another session")
+        }
         error => CliError::failed(error.to_string()),
     }
 }

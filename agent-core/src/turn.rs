@@ -53,6 +53,16 @@ impl RetryPolicy {
             None => Some(backoff.min(self.longest_delay)),
         }
     }
+
+    /// The error of the last attempt, saying why there is no other one where that is not plain.
+    fn explained(&self, mut error: ProviderError) -> ProviderError {
+        if let Some(asked) = error.retry_after.filter(|asked| error.kind.is_transient() && *asked > self.longest_delay)
+        {
+            let (asked, longest) = (asked.as_secs(), self.longest_delay.as_secs());
+            error.message += &format!("; it asks to wait {asked} s, and {longest} s is the longest pause allowed");
+        }
+        error
+    }
 }
 
 /// How asking the model came out. All but `Complete` carry what may be kept of the answer.
@@ -83,7 +93,7 @@ pub(crate) async fn ask(
             Received::Failed(error) => error,
         };
         let Some(delay) = policy.pause(&error, delays.next()) else {
-            return Asked::Failed(answer.partial(StopReason::Failed), error);
+            return Asked::Failed(answer.partial(StopReason::Failed), policy.explained(error));
         };
         events.emit(AgentEvent::MessageDiscarded { error: error.message.clone() });
         attempt += 1;

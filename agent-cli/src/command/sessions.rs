@@ -27,7 +27,11 @@ pub(super) fn run(command: SessionsCommand) -> Result<(), CliError> {
             for notice in &log.notices {
                 output::note(notice);
             }
-            if output.is_json() { show_json(&id, &log) } else { show(&log, Look::of_stdout(env.no_color())) }
+            if output.is_json() {
+                show_json(&id, &log)
+            } else {
+                show(&log, Look::of_stdout(env.no_color()).for_people())
+            }
         }
     }
 }
@@ -52,7 +56,7 @@ fn list(places: &Places, output: &OutputArg) -> Result<(), CliError> {
     if listing.sessions.is_empty() {
         output::note(&format!("there are no sessions in {}", places.sessions.display()));
     }
-    let look = Look::of_stdout(true);
+    let look = Look::of_stdout(true).for_people();
     let rows = listing.sessions.iter().map(|head| {
         let words = head.first_text.as_deref().unwrap_or("(nothing was said)");
         [head.id.clone(), head.header.working_dir.clone(), look.safe(&shortened(words, WORDS)).into_owned()]
@@ -74,9 +78,10 @@ fn show_json(id: &str, log: &SessionLog) -> Result<(), CliError> {
 /// Shows the log as a run is shown, and the person's own words with it.
 fn show(log: &SessionLog, look: Look) -> Result<(), CliError> {
     let mut text = Vec::new();
+    let mut renderer = Renderer::new(look, look, true);
     for entry in &log.entries {
         match &entry.record {
-            Record::Message(message) => show_message(message, look, &mut text),
+            Record::Message(message) => show_message(message, look, &mut renderer, &mut text),
             Record::Label(label) => text.extend(format!("label: {}\n", look.safe(label)).into_bytes()),
             Record::ModelChanged { model } => text.extend(format!("model: {}\n", look.safe(model)).into_bytes()),
             _ => {}
@@ -85,7 +90,7 @@ fn show(log: &SessionLog, look: Look) -> Result<(), CliError> {
     output::print(&String::from_utf8_lossy(&text))
 }
 
-fn show_message(message: &Message, look: Look, text: &mut Vec<u8>) {
+fn show_message(message: &Message, look: Look, renderer: &mut Renderer, text: &mut Vec<u8>) {
     match message {
         Message::User(user) => {
             let said: Vec<&str> = user.content.iter().map(|c| c.as_text().unwrap_or("[image]")).collect();
@@ -101,7 +106,7 @@ fn show_message(message: &Message, look: Look, text: &mut Vec<u8>) {
                             label: call.name.clone(),
                             coerced: Vec::new(),
                         };
-                        render(&event, look, text);
+                        render(&event, renderer, text);
                     }
                     Part::Thinking { .. } | Part::Opaque { .. } => {}
                 }
@@ -109,16 +114,16 @@ fn show_message(message: &Message, look: Look, text: &mut Vec<u8>) {
         }
         Message::ToolResult(result) => {
             let result = ToolResult { content: readable(&result.content), ..result.clone() };
-            render(&AgentEvent::ToolFinished { result }, look, text);
+            render(&AgentEvent::ToolFinished { result }, renderer, text);
         }
         Message::Custom(custom) => text.extend(format!("[{}]\n", look.safe(&custom.kind)).into_bytes()),
     }
 }
 
-fn render(event: &AgentEvent, look: Look, text: &mut Vec<u8>) {
+fn render(event: &AgentEvent, renderer: &mut Renderer, text: &mut Vec<u8>) {
     let mut nowhere = std::io::sink();
     // Notes go to the text; a call and its result are all notes.
-    let _ = Renderer::new(look, look, true).show(event, Instant::now(), &mut nowhere, text);
+    let _ = renderer.show(event, Instant::now(), &mut nowhere, text);
 }
 
 fn readable(content: &[Content]) -> Vec<Content> {

@@ -177,10 +177,13 @@ fn rule_6_2_a_failed_attempt_is_shown_and_made_again() {
 
 #[test]
 fn rule_6_2_the_key_is_in_no_output_and_no_file() {
-    let scene = Scene::with([Answer::Status(401, r#"{"error":{"message":"no"}}"#), Answer::Text("hi")]);
+    // Some services repeat the key they refuse.
+    let refused = Answer::Status(401, r#"{"error":{"message":"no such key: sk-very-secret"}}"#);
+    let scene = Scene::with([refused.clone(), refused]);
     for args in [["-v", "one"], ["--output=json", "two"]] {
         let output = scene.command(&args).env("OPENAI_API_KEY", "sk-very-secret").output().unwrap();
-        assert!(!scene.text(&output).contains("very-secret"));
+        let text = scene.text(&output);
+        assert!(!text.contains("very-secret") && text.contains("no such key: [secret]"), "{text}");
     }
     assert_eq!(scene.server().asked()[0].key.as_deref(), Some("Bearer sk-very-secret"));
     let files = scene.session_files();
@@ -188,6 +191,15 @@ fn rule_6_2_the_key_is_in_no_output_and_no_file() {
     for file in files {
         assert!(!fs::read_to_string(file).unwrap().contains("very-secret"));
     }
+}
+
+#[test]
+fn rule_6_2_an_empty_answer_is_no_success() {
+    let scene = Scene::with([Answer::Text("")]);
+    check(
+        &scene.run(&["--no-session", "go"]),
+        "! error: the model gave an empty answer\n!   ask again with --continue\nexit 1",
+    );
 }
 
 #[test]

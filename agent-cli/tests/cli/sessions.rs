@@ -223,3 +223,13 @@ fn rule_6_2_a_beginning_of_several_ids_names_them() {
     scene.run(&["Q2"]);
     check(&scene.run(&["--resume", "2", "Q3"]), "! error: `2` is the beginning of several sessions: $ID, $ID\nexit 2");
 }
+
+#[test]
+fn rule_6_1_continue_says_which_sessions_it_could_not_look_at() {
+    let scene = Scene::with([Answer::Text("one"), Answer::Text("two")]);
+    scene.run(&["alpha"]);
+    fs::write(scene.home().join("sessions").join("99991231-000000-ffffff.jsonl"), "no header\n").unwrap();
+    let text = scene.run(&["--continue", "beta"]);
+    assert!(text.contains("! skipped: ") && text.contains("99991231-000000-ffffff"), "{text}");
+    assert!(text.ends_with("exit 0\n"), "{text}");
+}

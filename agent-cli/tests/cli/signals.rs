@@ -38,7 +38,7 @@ fn interrupted(scene: &Scene, args: &[&str], name: &str) -> Output {
 
 #[test]
 fn rule_6_6_the_first_signal_ends_the_run_and_keeps_what_came() {
-    for name in ["INT", "TERM"] {
+    for name in ["INT", "TERM", "HUP"] {
         let scene = Scene::with([Answer::Hang("Well, it"), Answer::Text("Where was I?")]);
         let output = interrupted(&scene, &["--output", "json", "begin"], name);
         let stdout = String::from_utf8(output.stdout).unwrap();

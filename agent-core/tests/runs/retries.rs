@@ -88,7 +88,8 @@ async fn rule_2_14_the_services_delay_wins_and_an_absurd_one_ends_the_run() {
     assert_eq!(delays, [Duration::from_secs(7)]);
     assert_eq!(before.elapsed().as_secs(), 7);
     let ran = run(vec![error(86_400), Reply::text("never")], |agent| agent).await;
-    assert!(ran.outcome.is_err(), "nobody waits for a day");
+    let error = ran.outcome.expect_err("nobody waits for a day").to_string();
+    assert!(error.contains("it asks to wait 86400 s"), "{error}");
 }
 
 #[tokio::test(start_paused = true)]
