@@ -1,4 +1,4 @@
-//! The expansion of an accepted function: the function itself, and one unnamed constant that registers it.
+//! The expansion of an accepted function: the function itself, and a struct nobody sees that registers it.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
@@ -132,9 +132,8 @@ fn at(mut token: TokenTree, span: Span) -> TokenTree {
 
 /// The calls that set the limits.
 fn limits(param: &CheckedParam, private: &TokenStream) -> TokenStream {
-    let option = |value: Option<TokenStream>| match value {
-        Some(value) => quote!(::core::option::Option::Some(#value)),
-        None => quote!(::core::option::Option::None),
+    let option = |value: Option<TokenStream>| {
+        value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
     };
     let range = param.range.as_ref().map(|range| {
         let end = |end: &Option<Box<Expr>>| {
