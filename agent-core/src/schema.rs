@@ -6,9 +6,9 @@
 //! `minimum`, `maximum`, their exclusive forms, `multipleOf`, `minLength`, `maxLength`, `nullable`, and `true`/`false`
 //! as schemas. `pattern` and `format` are for the model only: they are in the schema it reads, and nothing here holds a
 //! value against them (the limits of number types are checked as `minimum` and `maximum`). Keywords not named here are
-//! ignored too, `oneOf` is read as `anyOf`, and names in
-//! `patternProperties` are matched as plain text (`^` and `$` at the ends are understood, anything else in a pattern
-//! matches every name): the tool itself is the final judge of its arguments.
+//! ignored too, `oneOf` is read as `anyOf`, and names in `patternProperties` are matched as plain text (`^` and `$` at
+//! the ends and digits are understood, anything else in a pattern matches every name): the tool itself is the final
+//! judge of its arguments.
 
 use std::fmt;
 

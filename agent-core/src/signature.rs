@@ -118,11 +118,10 @@ fn limits_of_format(format: &str) -> Option<[Value; 2]> {
         "uint8" => [0.into(), u8::MAX.into()],
         "uint16" => [0.into(), u16::MAX.into()],
         "uint32" => [0.into(), u32::MAX.into()],
-        "uint64" => [0.into(), u64::MAX.into()],
         "uint" => [0.into(), usize::MAX.into()],
-        // As far as an integer in JSON reaches here; beyond, it is a float, which is no integer.
+        // 128 bits as far as an integer in JSON reaches here: what is beyond is read as a float, which is no integer.
         "int128" => [i64::MIN.into(), u64::MAX.into()],
-        "uint128" => [0.into(), u64::MAX.into()],
+        "uint64" | "uint128" => [0.into(), u64::MAX.into()],
         "float" => [(-GREATEST_F32).into(), GREATEST_F32.into()],
         "double" => [Value::Null, Value::Null],
         _ => return None,

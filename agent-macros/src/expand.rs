@@ -1,9 +1,9 @@
-//! The expansion of an accepted function: the function itself, and one unnamed constant that registers it.
+//! The expansion of an accepted function: the function itself, and a struct nobody sees that registers it.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::ext::IdentExt;
-use syn::{Expr, Lit, ReturnType};
+use syn::{Expr, Lit, ReturnType, Type};
 
 use crate::attr::DefaultValue;
 use crate::check::{CheckedParam, CheckedTool};
@@ -59,6 +59,14 @@ fn slot_name(at: usize) -> Ident {
     format_ident!("__slot{at}")
 }
 
+/// A slot, made at the user's type: whatever is wrong with that type is said there, and once.
+fn slot_made((at, param): (usize, &CheckedParam)) -> TokenStream {
+    let (first, last) = ends(&param.ty);
+    let mut slot = slot_name(at);
+    slot.set_span(first);
+    quote_spanned!(last=> #slot())
+}
+
 /// The one place where a parameter's bound must be met, at the user's own type.
 fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
     let slot = slot_name(at);
@@ -83,17 +91,24 @@ fn slot(at: usize, param: &CheckedParam, private: &TokenStream) -> TokenStream {
     });
     let made = local("slot");
     let (limits, check_limits) = (limits(param, private), check_limits(param, &made, private));
-    let (first, last) = ends(ty);
-    let (trait_path, open, close) =
-        (respanned(quote!(#private::Known), first), quote_spanned!(first=> <), quote_spanned!(last=> >));
-    let known = quote!(#open #owned as #trait_path #close);
+    let head = slot_head(&slot, ty, &owned, private);
     quote! {
-        fn #slot() -> #private::Slot<#known::Type> {
+        #head {
             let #made = #private::#constructor::<#owned, _>(#name) #(#description)* #(#default)* #(#example)* #limits;
             #check_limits
             #made
         }
     }
+}
+
+/// The head of the function that makes a slot, wholly at the user's type: there it is said if that type cannot go to
+/// another thread.
+fn slot_head(slot: &Ident, ty: &Type, owned: &TokenStream, private: &TokenStream) -> TokenStream {
+    let (first, last) = ends(ty);
+    let private = respanned(private.clone(), first);
+    let begin = quote_spanned!(first=> fn #slot() -> #private::Slot<);
+    let known = quote_spanned!(first=> #private::Known);
+    quote_spanned!(last=> #begin <#owned as #known>::Type>)
 }
 
 /// A closure that makes a default or an example.
@@ -117,9 +132,8 @@ fn at(mut token: TokenTree, span: Span) -> TokenTree {
 
 /// The calls that set the limits.
 fn limits(param: &CheckedParam, private: &TokenStream) -> TokenStream {
-    let option = |value: Option<TokenStream>| match value {
-        Some(value) => quote!(::core::option::Option::Some(#value)),
-        None => quote!(::core::option::Option::None),
+    let option = |value: Option<TokenStream>| {
+        value.map_or_else(|| quote!(::core::option::Option::None), |value| quote!(::core::option::Option::Some(#value)))
     };
     let range = param.range.as_ref().map(|range| {
         let end = |end: &Option<Box<Expr>>| {
@@ -143,10 +157,12 @@ fn check_limits(param: &CheckedParam, slot: &Ident, private: &TokenStream) -> To
     let checks = range.into_iter().chain(length).map(|(range, check)| {
         let (first, last) = ends(range);
         let (check, private) = (Ident::new(check, first), respanned(private.clone(), first));
-        let slot = Ident::new(&slot.to_string(), slot.span().located_at(last));
+        // Not hygienic, because its span must be wholly the range's.
+        let here = Ident::new("__slot", last);
         let check = quote_spanned!(first=> #private::#check);
         let reference = quote_spanned!(first=> &);
-        quote_spanned!(last=> #check(#reference #slot);)
+        let check = quote_spanned!(last=> #check(#reference #here););
+        quote!(let #here = #slot; #check let #slot = #here;)
     });
     quote!(#(#checks)*)
 }
@@ -155,7 +171,7 @@ fn registration(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) ->
     let ident = &function.sig.ident;
     let name = &tool.name;
     let attributes = attributes(tool, private);
-    let slots: Vec<Ident> = (0..tool.params.len()).map(slot_name).collect();
+    let slots: Vec<TokenStream> = tool.params.iter().enumerate().map(slot_made).collect();
     let call = call(function, tool, private);
     let signature = local("_signature");
     quote! {
@@ -166,7 +182,7 @@ fn registration(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) ->
                 line: ::core::line!(),
                 attributes: #attributes,
                 identity: || #private::identity(&#ident),
-                signature: |#signature| { #(#slots().declare(#signature);)* },
+                signature: |#signature| { #(#slots.declare(#signature);)* },
                 call: #call,
             }
         }
@@ -200,7 +216,7 @@ fn attributes(tool: &CheckedTool, private: &TokenStream) -> TokenStream {
 fn call(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) -> TokenStream {
     let ident = &function.sig.ident;
     let names = tool.params.iter().map(|param| &param.name);
-    let slots: Vec<Ident> = (0..tool.params.len()).map(slot_name).collect();
+    let slots: Vec<TokenStream> = tool.params.iter().enumerate().map(slot_made).collect();
     let values: Vec<Ident> = (0..tool.params.len()).map(|at| local(&format!("value{at}"))).collect();
     let passed = tool.params.iter().zip(&values).map(|(param, value)| {
         let ty = &param.ty;
@@ -230,7 +246,7 @@ fn call(function: &ToolFn, tool: &CheckedTool, private: &TokenStream) -> TokenSt
     quote_spanned! {ident.span()=>
         |#context, #arguments| #boxed(async move {
             let #mutable #call = #private::Call::new(#context, #arguments, &[#(#names),*]);
-            #(let #values = #slots().take(&mut #call);)*
+            #(let #values = #slots.take(&mut #call);)*
             #call.finish()?;
             #(let #values = #values?;)*
             #body

@@ -17,7 +17,7 @@ mod expand;
 
 use proc_macro::TokenStream;
 
-/// Makes a tool of an ordinary function; the function itself stays as it is.
+/// Makes a tool of an ordinary free function (none in an `impl` or `trait`); the function itself stays as it is.
 ///
 /// The doc comment is the tool's description, the parameters are its arguments and their doc comments describe them.
 /// A parameter is either read from the model's arguments (`serde::Deserialize + schemars::JsonSchema`; `&str`, `&Path`,
@@ -77,8 +77,12 @@ use proc_macro::TokenStream;
 /// | `rename = "…"` | its name in the schema |
 /// | `description = "…"` | instead of its doc comment |
 /// | `example = expr` | shown in the schema |
-/// | `range = 1..=10` | least and greatest value; either end may be missing |
+/// | `range = 1..=10` | least and greatest value of a number; either end may be missing |
 /// | `length = 1..=80` | least and greatest length, of a text in characters, of a list in elements |
+///
+/// Limits of the type itself (`u8` ends at 255, `#[schemars(range(…))]` on a field) count along with these. All of them
+/// are checked before the function runs. `pattern` and `format` in a schema (`#[schemars(regex(…))]`, `email`) are not:
+/// they tell the model what is wanted, and what comes nevertheless is for the function to judge.
 #[proc_macro_attribute]
 pub fn tool(attribute: TokenStream, item: TokenStream) -> TokenStream {
     expand_tool(attribute.into(), &group::open_item(item.into())).into()

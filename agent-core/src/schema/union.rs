@@ -72,8 +72,8 @@ impl<'a> Check<'a> {
     fn tag_problem(&self, branches: &[&'a Value], value: &Value, path: &Path<'_>) -> Option<Problem> {
         let fields = value.as_object()?;
         let [first, _, ..] = branches else { return None };
-        let names = self.layers(first).flat_map(required);
-        let (name, allowed) = names.filter_map(|name| Some((name, self.tags(branches, name)?))).next()?;
+        let mut names = self.layers(first).flat_map(required);
+        let (name, allowed) = names.find_map(|name| Some((name, self.tags(branches, name)?)))?;
         let text = match fields.get(name) {
             None => format!("required, {}", describe::one_of(&allowed)),
             Some(tag) if allowed.iter().any(|known| equal(known, tag)) => return None,
