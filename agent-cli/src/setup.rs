@@ -217,13 +217,11 @@ fn newest_session(places: &Places, dir: &Path) -> Result<(String, Vec<String>), 
     let wanted = dir.to_string_lossy();
     let newest = listing.sessions.into_iter().find(|head| head.header.working_dir == wanted);
     let skipped: Vec<String> = listing.problems.iter().map(|problem| format!("skipped: {problem}")).collect();
-    match newest {
-        Some(head) => Ok((head.id, skipped)),
-        None => {
-            let error = CliError::usage(format!("there is no session of {} to go on with", dir.display()));
-            Err(skipped.into_iter().fold(error, CliError::hint).hint("all sessions: agent sessions list"))
-        }
+    if let Some(head) = newest {
+        return Ok((head.id, skipped));
     }
+    let error = CliError::usage(format!("there is no session of {} to go on with", dir.display()));
+    Err(skipped.into_iter().fold(error, CliError::hint).hint("all sessions: agent sessions list"))
 }
 
 /// A name that is wrong is a matter of the command line; a file that cannot be used is a failure.

@@ -59,7 +59,8 @@ impl RetryPolicy {
         if let Some(asked) = error.retry_after.filter(|asked| error.kind.is_transient() && *asked > self.longest_delay)
         {
             let (asked, longest) = (asked.as_secs(), self.longest_delay.as_secs());
-            error.message += &format!("; it asks to wait {asked} s, and {longest} s is the longest pause allowed");
+            let reason = format!("it asks to wait {asked} s, and {longest} s is the longest pause allowed");
+            error.message = format!("{}; {reason}", error.message);
         }
         error
     }
