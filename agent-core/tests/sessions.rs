@@ -354,3 +354,21 @@ fn rule_3_1_a_working_directory_that_is_not_unicode_is_survived() {
     drop(JsonlStore::create(dir.path(), "s", SessionHeader::new(odd)).unwrap());
     assert_eq!(JsonlStore::read(dir.path(), "s").unwrap().header.working_dir, "/w/\u{fffd}");
 }
+
+/// A child that is between fork and exec holds a copy of the descriptor; closing ours is then not enough.
+#[test]
+fn rule_3_3_a_session_is_free_again_at_once_while_processes_are_started() {
+    let dir = TempDir::new().unwrap();
+    drop(create(dir.path(), "s"));
+    let done = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(std::sync::atomic::Ordering::Relaxed) {
+                std::process::Command::new("true").status().unwrap();
+            }
+        });
+        let opened = (0..300).all(|_| JsonlStore::open(dir.path(), "s").is_ok());
+        done.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert!(opened, "it was locked by nobody");
+    });
+}

@@ -263,6 +263,8 @@ impl Drop for JsonlStore {
     fn drop(&mut self) {
         // Still locked: nobody else can have written it. Should it stay, the next one writes over it.
         let _ = fs::remove_file(self.path.with_extension("pid"));
+        // Closing alone may come late: a child that is just being started has the descriptor too, until it executes.
+        let _ = self.file.unlock();
     }
 }
 
