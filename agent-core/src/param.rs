@@ -126,7 +126,7 @@ pub trait Carried {}
 #[diagnostic::do_not_recommend]
 impl<T: Send + 'static> Carried for T {}
 
-/// The type itself, and no type at all if it is not [`Carried`]: nothing else is then said about it.
+/// The type itself, and no type at all if it is not `Send`: nothing else is then said about it.
 pub trait Known {
     /// The type itself.
     type Type;
